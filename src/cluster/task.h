@@ -3,8 +3,7 @@
 
 #include <compare>
 #include <string>
-
-#include "absl/status/statusor.h"
+#include <utility>
 
 namespace weir {
 
