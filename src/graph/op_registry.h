@@ -1,0 +1,81 @@
+// The ops of the graph: what each node kind takes, gives and may be asked.
+//
+//   op              data inputs                 attributes (besides common ones)          outputs
+//   Placeholder     –                           dtype, shape                              value
+//   Const           –                           value: tensor                             value
+//   Variable        –                           dtype, shape, initializer* , container,   handle
+//   (no tensor)
+//                                               trainable, use_locking, consistent_reads,
+//                                               read_in_place
+//   Read            handle                      –                                         value
+//   Assign          handle, value               –                                         –
+//   AssignAdd       handle, value               –                                         –
+//   IsInitialized   handle                      –                                         bool
+//   scalar Identity        value                       – value Group           – (control only) – –
+//   Aten            tensors in schema order     operator, overload, and one attribute     as the
+//   schema
+//                                               per non-tensor argument given, by name
+//   Function        values                      handle: int                               as
+//   declared Gradients       loss, x...                  – one per x Apply           handle,
+//   gradient            rule, slot scope, "hyper.<name>": double,  –
+//                                               use_locking
+//   Ticket          handle of global_step       limit: int (-1: none)                     int64
+//   scalar CompleteStep    handle of global_step       –                                         –
+//
+// Inserted by passes, never by a user:
+//   Feed            –                           index: position among the run's feeds     value
+//   Fetch           value                       index: position among the run's fetches   –
+//   Send            value (or control only)     edge: int, to: device, control: bool,     –
+//                                               version_of: name of a node (optional)
+//   Recv            –                           edge: int, from: device, control: bool    value
+//   Backward        y1..yk, g1..gk, x1..xn      num_ys, num_xs, segment                   one
+//   gradient per x SumGradients    contributions               – sum; absent if all are
+//
+// How an Aten node's inputs map to its schema: going through the schema's arguments in order, a
+// `Tensor` argument takes the next data input, unless the attribute of its name is None; a
+// `Tensor[]` or `Tensor?[]` argument takes as many as the int attribute "<name>.size" says. Any
+// other argument is its attribute, or the schema's default where there is none. Device, layout and
+// pin_memory arguments are always None on the graph (the placer decides); a Generator argument is
+// filled by the executor from (graph seed, node, step).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/graph.h"
+
+namespace weir::graph {
+
+struct OpInfo {
+  std::string_view name;
+  bool stateful = false;        // reads or writes the store: placed with its variable
+  bool handle_input = false;    // input 0 is a variable's handle: must share that variable's device
+  bool differentiable = false;  // may be part of a segment that autograd records
+  bool internal = false;        // only passes insert it
+};
+
+/// nullptr for an unknown op.
+const OpInfo* FindOp(std::string_view name);
+
+/// Attribute access with the node's name in the error (InvalidArgument when missing or of another
+/// type).
+template <typename T>
+absl::StatusOr<T> GetAttr(const Node& node, const std::string& name);
+/// The attribute, or `fallback` when it is missing or of another type.
+template <typename T>
+T AttrOr(const Node& node, const std::string& name, T fallback);
+
+/// Number of data inputs; they come before the control inputs.
+int NumDataInputs(const Node& node);
+
+/// Checks a whole graph that came from elsewhere (another process, a file): known ops, edges in
+/// range, data before control, outputs that exist, unique names, no cycle, attributes present.
+/// InvalidArgument lists every violation. `allow_internal`: also ops that passes insert.
+absl::Status Validate(const GraphDef& graph, bool allow_internal);
+
+/// Node indices so that every node comes after its inputs, data and control; stable by index.
+/// InvalidArgument naming the nodes of a cycle.
+absl::StatusOr<std::vector<int>> TopologicalOrder(const GraphDef& graph);
+
+}  // namespace weir::graph
