@@ -1,0 +1,40 @@
+// The Driver of real threads: a queue that the waiting thread empties itself.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <optional>
+
+#include "base/mutex.h"
+#include "base/scheduler.h"
+
+namespace weir {
+
+/// Waking a sleeping thread costs some 20 µs, more than most of what is waited for in a small step;
+/// so a thread that waits looks at its queue for `poll_before_sleep`, giving its processor away
+/// each time (sched_yield: threads that outnumber the cores must not spin), and only then sleeps.
+class PoolDriver final : public Driver {
+ public:
+  static constexpr Duration kPollBeforeSleep = std::chrono::microseconds(50);
+
+  explicit PoolDriver(Duration poll_before_sleep = kPollBeforeSleep)
+      : poll_before_sleep_(poll_before_sleep) {}
+
+  void Post(std::function<void()> work) override;
+  bool RunUntil(const std::function<bool()>& done, TimePoint deadline) override;
+
+ private:
+  std::optional<std::function<void()>> Take();
+  void PollForWork(TimePoint deadline) const;
+  void SleepForWork(TimePoint deadline);
+
+  const Duration poll_before_sleep_;
+  std::atomic<bool> has_work_{false};  // !queue_.empty(), readable without the lock
+  Mutex mutex_;
+  CondVar posted_;
+  bool sleeping_ WEIR_GUARDED_BY(mutex_) = false;
+  std::deque<std::function<void()>> queue_ WEIR_GUARDED_BY(mutex_);
+};
+
+}  // namespace weir
