@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
@@ -19,6 +20,9 @@ class StepRendezvous {
  public:
   using Callback = std::function<void(absl::StatusOr<Value>)>;
 
+  StepRendezvous();
+  StepRendezvous(const StepRendezvous&) = delete;
+  StepRendezvous& operator=(const StepRendezvous&) = delete;
   ~StepRendezvous();
 
   /// AlreadyExists for an edge that has been put before; the first error after an abort.
@@ -30,6 +34,9 @@ class StepRendezvous {
   /// values are dropped.
   void Abort(const absl::Status& reason);
   absl::Status status() const;
+  /// Calls `done` when the rendezvous is aborted, at once if it has been; never otherwise. For
+  /// those who wait for something else than a value and have to hear of the end of the step.
+  void NotifyAbort(std::function<void()> done);
 
   /// Values that were put and not received yet.
   std::size_t held() const;
@@ -38,6 +45,7 @@ class StepRendezvous {
   struct Item;
   mutable Mutex mutex_;
   absl::Status status_ WEIR_GUARDED_BY(mutex_);
+  std::vector<std::function<void()>> abort_listeners_ WEIR_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::uint32_t, std::unique_ptr<Item>> items_ WEIR_GUARDED_BY(mutex_);
 };
 
