@@ -37,8 +37,8 @@ Initializer Normal(std::vector<std::int64_t> shape, double stddev, double mean =
 /// again.
 Initializer TruncatedNormal(std::vector<std::int64_t> shape, double stddev, double mean = 0,
                             at::ScalarType dtype = at::kFloat);
-/// Glorot and Bengio 2010: uniform in ±sqrt(6 / (fan_in + fan_out)); REQUIRES: a shape of rank 2 or
-/// more.
+/// Glorot and Bengio 2010: uniform in ±sqrt(6 / (fan_in + fan_out)), for weights of shape [out, in]
+/// or [in, out], and [out, in, kernel...] of convolutions; a vector of n counts as n in and n out.
 Initializer GlorotUniform(std::vector<std::int64_t> shape, at::ScalarType dtype = at::kFloat);
 /// The variable starts as a copy of `value`, which is shipped to its task.
 Initializer Value(at::Tensor value);

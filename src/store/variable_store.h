@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "store/run_initializer.h"
 #include "store/variable.h"
 
 namespace weir::store {
@@ -36,9 +37,5 @@ class VariableStore {
   std::map<std::pair<std::string, std::string>, std::shared_ptr<Variable>> variables_
       WEIR_GUARDED_BY(mutex_);
 };
-
-/// Runs `initializer` for the variable `name`: deterministic in (initializer, seed, name).
-absl::StatusOr<at::Tensor> RunInitializer(const Initializer& initializer, std::uint64_t seed,
-                                          const std::string& name);
 
 }  // namespace weir::store

@@ -1,0 +1,37 @@
+#include "store/dense.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tensor/dtype.h"
+
+namespace weir::store {
+namespace {
+
+std::string Describe(at::ScalarType dtype, at::IntArrayRef shape) {
+  return absl::StrCat(DtypeName(dtype), "[", absl::StrJoin(shape, ","), "]");
+}
+
+}  // namespace
+
+absl::Status CheckDense(const at::Tensor& value, at::ScalarType dtype, at::IntArrayRef shape,
+                        const std::string& what) {
+  if (!value.defined()) return absl::InvalidArgumentError(absl::StrCat(what, " is absent"));
+  if (value.layout() != at::kStrided || !value.device().is_cpu()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " must be a dense tensor in host memory, not ",
+                     value.layout() != at::kStrided ? "sparse" : value.device().str()));
+  }
+  if (value.scalar_type() != dtype || value.sizes() != shape) {
+    return absl::InvalidArgumentError(absl::StrCat(what, " is ",
+                                                   Describe(value.scalar_type(), value.sizes()),
+                                                   " but must be ", Describe(dtype, shape)));
+  }
+  return absl::OkStatus();
+}
+
+at::Tensor ToPlain(const at::Tensor& value) {
+  if (value._is_zerotensor()) return value.detach().clone();
+  return value.detach().resolve_conj().resolve_neg().contiguous();
+}
+
+}  // namespace weir::store
