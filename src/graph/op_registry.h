@@ -1,48 +1,54 @@
 // The ops of the graph: what each node kind takes, gives and may be asked.
 //
-//   op              data inputs                 attributes (besides common ones)          outputs
-//   Placeholder     –                           dtype, shape                              value
-//   Const           –                           value: tensor                             value
-//   Variable        –                           dtype, shape, initializer* , container,   handle
-//   (no tensor)
-//                                               trainable, use_locking, consistent_reads,
-//                                               read_in_place
-//   Read            handle                      –                                         value
-//   Assign          handle, value               –                                         –
-//   AssignAdd       handle, value               –                                         –
-//   IsInitialized   handle                      –                                         bool
-//   scalar Identity        value                       – value Group           – (control only) – –
-//   Aten            tensors in schema order     operator, overload, and one attribute     as the
+//   op             data inputs            attributes                                   outputs
+//   Placeholder    -                      dtype, shape                                 value
+//   Const          -                      value: tensor                                value
+//   Variable       -                      dtype, shape, initializer* (see              handle,
+//   which
+//                                         initializer_attrs.h), container, trainable,  is no tensor
+//                                         use_locking, consistent_reads, read_in_place
+//   Read           handle                 -                                            value
+//   Assign         handle, value          -                                            -
+//   AssignAdd      handle, value          -                                            -
+//   IsInitialized  handle                 -                                            bool scalar
+//   Identity       value                  -                                            value
+//   Group          - (control only)       -                                            -
+//   Aten           tensors in schema      operator, overload, and one for each         as the
 //   schema
-//                                               per non-tensor argument given, by name
-//   Function        values                      handle: int                               as
-//   declared Gradients       loss, x...                  – one per x Apply           handle,
-//   gradient            rule, slot scope, "hyper.<name>": double,  –
-//                                               use_locking
-//   Ticket          handle of global_step       limit: int (-1: none)                     int64
-//   scalar CompleteStep    handle of global_step       –                                         –
+//                  order                  argument given that is no tensor, by name
+//   Function       values                 handle: int                                  as declared
+//   Gradients      loss, x...             -                                            one for each
+//   x Apply          handle, gradient       rule, scope (of slots), "hyper.<name>":       -
+//                                         double, use_locking
+//   Ticket         handle of global_step  limit: int (-1: none)                        int64 scalar
+//   CompleteStep   handle of global_step  -                                            -
 //
 // Inserted by passes, never by a user:
-//   Feed            –                           index: position among the run's feeds     value
-//   Fetch           value                       index: position among the run's fetches   –
-//   Send            value (or control only)     edge: int, to: device, control: bool,     –
-//                                               version_of: name of a node (optional)
-//   Recv            –                           edge: int, from: device, control: bool    value
-//   Backward        y1..yk, g1..gk, x1..xn      num_ys, num_xs, segment                   one
-//   gradient per x SumGradients    contributions               – sum; absent if all are
+//   Feed           -                      index: position among the run's feeds        value
+//   Fetch          value                  index: position among the run's fetches      -
+//   Send           value, or only a       edge: int, to: device, control: bool,        -
+//                  control input          version_of: name of a node (optional)
+//   Recv           -                      edge: int, from: device, control: bool       value; none
+//                                                                                      when control
+//   Backward       y1..yk, g1..gk,        num_ys, num_xs, segment                      a gradient
+//                  x1..xn                                                              for each x
+//   SumGradients   contributions          -                                            sum; absent
+//                                                                                      if all are
 //
 // How an Aten node's inputs map to its schema: going through the schema's arguments in order, a
 // `Tensor` argument takes the next data input, unless the attribute of its name is None; a
-// `Tensor[]` or `Tensor?[]` argument takes as many as the int attribute "<name>.size" says. Any
-// other argument is its attribute, or the schema's default where there is none. Device, layout and
-// pin_memory arguments are always None on the graph (the placer decides); a Generator argument is
-// filled by the executor from (graph seed, node, step).
+// `Tensor[]` or `Tensor?[]` argument takes as many as the int attribute "<name>.size" says. A list
+// with holes has the bool list "<name>.present" too, one for each element: false is None and takes
+// no input. Any other argument is its attribute, or the schema's default where there is none.
+// Device, layout and pin_memory arguments are always None on the graph (the placer decides); a
+// Generator argument is filled by the executor from (graph seed, node, step).
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "weir/graph.h"
 
 namespace weir::graph {
@@ -57,6 +63,9 @@ struct OpInfo {
 
 /// nullptr for an unknown op.
 const OpInfo* FindOp(std::string_view name);
+
+/// "int", "list of float", "None", ...: what errors call the type of an attribute.
+std::string_view AttrTypeName(const AttrValue& value);
 
 /// Attribute access with the node's name in the error (InvalidArgument when missing or of another
 /// type).
