@@ -41,6 +41,6 @@ Initializer TruncatedNormal(std::vector<std::int64_t> shape, double stddev, doub
 /// or [in, out], and [out, in, kernel...] of convolutions; a vector of n counts as n in and n out.
 Initializer GlorotUniform(std::vector<std::int64_t> shape, at::ScalarType dtype = at::kFloat);
 /// The variable starts as a copy of `value`, which is shipped to its task.
-Initializer Value(at::Tensor value);
+Initializer FromTensor(at::Tensor value);
 
 }  // namespace weir

@@ -67,7 +67,7 @@ Initializer GlorotUniform(std::vector<std::int64_t> shape, at::ScalarType dtype)
   return Uniform(std::move(shape), -bound, bound, dtype);
 }
 
-Initializer Value(at::Tensor value) {
+Initializer FromTensor(at::Tensor value) {
   Initializer initializer;
   initializer.kind = Initializer::Kind::kValue;
   if (value.defined()) {

@@ -49,12 +49,12 @@ TEST(InitializerTest, GlorotCountsFansAsTheOperatorsOfPyTorchDo) {
 }
 
 TEST(InitializerTest, ValueTakesShapeAndDtypeOfTheTensor) {
-  const Initializer value = Value(at::ones({2, 5}, at::kDouble));
+  const Initializer value = FromTensor(at::ones({2, 5}, at::kDouble));
   EXPECT_EQ(value.kind, Kind::kValue);
   EXPECT_EQ(value.shape, (Dims{2, 5}));
   EXPECT_EQ(value.dtype, at::kDouble);
   EXPECT_TRUE(value.value.defined());
-  EXPECT_FALSE(Value(at::Tensor()).value.defined());
+  EXPECT_FALSE(FromTensor(at::Tensor()).value.defined());
 }
 
 }  // namespace
