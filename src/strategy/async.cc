@@ -1,0 +1,88 @@
+#include <utility>
+#include <vector>
+
+#include "weir/strategy.h"
+
+namespace weir {
+namespace {
+
+Operation AddTicket(Graph& graph, const Variable& global_step, std::int64_t limit) {
+  Node node;
+  node.name = "ticket";
+  node.op = "Ticket";
+  node.inputs = {{global_step.handle().node(), 0}};
+  node.attrs["limit"] = limit;
+  node.outputs = {{at::kLong, std::vector<std::int64_t>{}, false}};
+  return graph.AddNode(std::move(node));
+}
+
+Operation AddApply(Graph& graph, const OptimizerSpec& optimizer, const Variable& variable,
+                   Output gradient) {
+  Node node;
+  node.name = variable.name() + "/apply";
+  node.op = "Apply";
+  node.inputs = {{variable.handle().node(), 0}, {gradient.node(), gradient.index()}};
+  node.attrs["rule"] = optimizer.rule;
+  node.attrs["scope"] = optimizer.rule;
+  node.attrs["use_locking"] = optimizer.use_locking;
+  for (const auto& [name, value] : optimizer.hyperparameters) node.attrs["hyper." + name] = value;
+  return graph.AddNode(std::move(node));
+}
+
+Operation AddCompleteStep(Graph& graph, const Variable& global_step) {
+  Node node;
+  node.name = "train";
+  node.op = "CompleteStep";
+  node.inputs = {{global_step.handle().node(), 0}};
+  return graph.AddNode(std::move(node));
+}
+
+class AsyncStrategy final : public Strategy {
+ public:
+  explicit AsyncStrategy(const AsyncOptions& options) : options_(options) {}
+
+  std::string name() const override { return "async"; }
+
+  Operation Minimize(const OptimizerSpec& optimizer, Output loss) override {
+    Graph& graph = *loss.graph();
+    const Variable global_step = GlobalStep(graph);
+    std::vector<Output> parameters;
+    for (const Variable& variable : graph.trainable_variables())
+      parameters.push_back(variable.read());
+    if (parameters.empty()) {
+      graph.AddError(absl::InvalidArgumentError("Minimize: the graph has no trainable variable"));
+      return {};
+    }
+    const std::vector<Output> gradients = graph.Gradients(loss, parameters);
+    if (gradients.size() != parameters.size()) return {};  // the graph holds the error
+    const Operation ticket = AddTicket(graph, global_step, options_.stop_at_step);
+    const Operation complete = AddCompleteStep(graph, global_step);
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      const Operation apply =
+          AddApply(graph, optimizer, graph.trainable_variables()[i], gradients[i]);
+      graph.AddControlEdge(ticket, apply);
+      graph.AddControlEdge(apply, complete);
+    }
+    return complete;
+  }
+
+ private:
+  const AsyncOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> NewAsyncStrategy(const AsyncOptions& options) {
+  return std::make_unique<AsyncStrategy>(options);
+}
+
+Variable GlobalStep(Graph& graph) {
+  const int existing = graph.FindNode(kGlobalStepName);
+  const int read = graph.FindNode(std::string(kGlobalStepName) + "/read");
+  if (existing >= 0 && read >= 0) return {Output(&graph, existing, 0), Output(&graph, read, 0)};
+  VariableOptions options;
+  options.trainable = false;
+  return graph.Variable(kGlobalStepName, Zeros({}, at::kLong), options);
+}
+
+}  // namespace weir
