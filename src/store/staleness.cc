@@ -17,13 +17,6 @@ std::size_t BucketOf(std::uint64_t staleness) {
   return exact + 1 + static_cast<std::size_t>(std::bit_width(staleness) - kFirstWidth);
 }
 
-std::uint64_t UpperEndOf(std::size_t bucket) {
-  constexpr std::size_t exact = StalenessHistogram::kExact;
-  if (bucket <= exact) return bucket;
-  const std::size_t width = bucket - exact - 1 + kFirstWidth;
-  return width >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
-}
-
 // Nearest rank: the smallest value that at least `percent` % of all do not exceed.
 std::uint64_t Quantile(const std::array<std::uint64_t, StalenessHistogram::kBuckets>& counts,
                        std::uint64_t total, std::uint64_t percent) {
@@ -31,7 +24,7 @@ std::uint64_t Quantile(const std::array<std::uint64_t, StalenessHistogram::kBuck
   std::uint64_t seen = 0;
   for (std::size_t bucket = 0; bucket < counts.size(); ++bucket) {
     seen += counts[bucket];
-    if (seen >= rank && seen > 0) return UpperEndOf(bucket);
+    if (seen >= rank && seen > 0) return StalenessHistogram::UpperEnd(bucket);
   }
   return 0;
 }
@@ -43,6 +36,13 @@ void RaiseTo(std::atomic<std::uint64_t>& max, std::uint64_t value) {
 }
 
 }  // namespace
+
+std::uint64_t StalenessHistogram::UpperEnd(std::size_t bucket) {
+  constexpr std::size_t exact = kExact;
+  if (bucket <= exact) return bucket;
+  const std::size_t width = bucket - exact - 1 + kFirstWidth;
+  return width >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
+}
 
 void StalenessHistogram::Record(std::uint64_t staleness) {
   RaiseTo(max_, staleness);

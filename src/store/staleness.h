@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace weir::store {
@@ -22,6 +23,9 @@ class StalenessHistogram {
  public:
   static constexpr int kExact = 256;
   static constexpr int kBuckets = kExact + 57;
+
+  /// The largest staleness that falls into `bucket` (0 <= bucket < kBuckets).
+  static std::uint64_t UpperEnd(std::size_t bucket);
 
   void Record(std::uint64_t staleness);
   StalenessSummary Summarize() const;
