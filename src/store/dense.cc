@@ -1,17 +1,14 @@
 #include "store/dense.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "tensor/dtype.h"
+#include "tensor/shape.h"
 
 namespace weir::store {
-namespace {
 
-std::string Describe(at::ScalarType dtype, at::IntArrayRef shape) {
-  return absl::StrCat(DtypeName(dtype), "[", absl::StrJoin(shape, ","), "]");
+std::string DescribeTensor(at::ScalarType dtype, at::IntArrayRef shape) {
+  return absl::StrCat(DtypeName(dtype), " ", ShapeToString(shape.vec()));
 }
-
-}  // namespace
 
 absl::Status CheckDense(const at::Tensor& value, at::ScalarType dtype, at::IntArrayRef shape,
                         const std::string& what) {
@@ -22,9 +19,9 @@ absl::Status CheckDense(const at::Tensor& value, at::ScalarType dtype, at::IntAr
                      value.layout() != at::kStrided ? "sparse" : value.device().str()));
   }
   if (value.scalar_type() != dtype || value.sizes() != shape) {
-    return absl::InvalidArgumentError(absl::StrCat(what, " is ",
-                                                   Describe(value.scalar_type(), value.sizes()),
-                                                   " but must be ", Describe(dtype, shape)));
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " is ", DescribeTensor(value.scalar_type(), value.sizes()),
+                     " but must be ", DescribeTensor(dtype, shape)));
   }
   return absl::OkStatus();
 }

@@ -9,6 +9,9 @@
 
 namespace weir::store {
 
+/// "float32 [2, 3]".
+std::string DescribeTensor(at::ScalarType dtype, at::IntArrayRef shape);
+
 /// InvalidArgument unless `value` is a strided tensor in host memory of that dtype and shape.
 /// `what` begins the message: "gradient of variable \"w\"".
 absl::Status CheckDense(const at::Tensor& value, at::ScalarType dtype, at::IntArrayRef shape,

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
+#include "store/dense.h"
 #include "tensor/dtype.h"
 
 namespace weir::store {
@@ -14,8 +15,7 @@ namespace {
 constexpr std::size_t kNamesInMessage = 10;
 
 std::string Describe(const Initializer& initializer) {
-  return absl::StrCat(DtypeName(initializer.dtype), "[", absl::StrJoin(initializer.shape, ","),
-                      "]");
+  return DescribeTensor(initializer.dtype, initializer.shape);
 }
 
 absl::Status CheckDef(const VariableDef& def) {
