@@ -57,14 +57,16 @@ void TicketBook::Release(const StepId& id) {
   Answers answers;
   {
     MutexLock lock(mutex_);
-    const auto mine = std::stable_partition(waiters_.begin(), waiters_.end(),
-                                            [&](const Waiter& waiter) { return waiter.id != id; });
-    for (auto waiter = mine; waiter != waiters_.end(); ++waiter) {
+    for (auto waiter = waiters_.begin(); waiter != waiters_.end();) {
+      if (waiter->id != id) {
+        ++waiter;
+        continue;
+      }
       answers.push_back([done = std::move(waiter->done)] {
         done(absl::CancelledError("the step ended while it waited for a ticket"));
       });
+      waiter = waiters_.erase(waiter);
     }
-    waiters_.erase(mine, waiters_.end());
     if (const std::uint64_t ticket = TakeBack(id); ticket != 0) returned_.insert(ticket);
     Answers others = AnswerWaiters();
     std::move(others.begin(), others.end(), std::back_inserter(answers));
