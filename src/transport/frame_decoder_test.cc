@@ -105,8 +105,9 @@ absl::Status Feed(FrameDecoder& decoder, Collector& collector, std::string_view 
 /// However the stream is cut, and however little may be read at a time, the same frames come out.
 RC_GTEST_PROP(FrameDecoderProperty, PiecesDoNotMatter, ()) {
   const auto sizes = *rc::gen::container<std::vector<std::pair<std::size_t, std::size_t>>>(
+      *rc::gen::inRange<std::size_t>(0, 12),
       rc::gen::pair(rc::gen::element<std::size_t>(0, 1, 47, 5000, kBodyBytesMax),
-                    rc::gen::element<std::size_t>(0, 1, 48, 65535, 65536, 65537, 300'000)));
+                    rc::gen::element<std::size_t>(0, 1, 48, 65535, 65537, 200'000)));
   const auto transfer = *rc::gen::element<std::size_t>(1000, 65536, 1 << 20);
   const auto piece = *rc::gen::inRange<std::size_t>(1, 100'000) + 500;
   std::vector<Plain> sent;
