@@ -26,7 +26,11 @@ absl::Status CheckDense(const at::Tensor& value, at::ScalarType dtype, at::IntAr
   return absl::OkStatus();
 }
 
+// What comes from a backward pass or from the wire is plain: it costs a few tests of flags here,
+// where each call below is one through the dispatcher.
 at::Tensor ToPlain(const at::Tensor& value) {
+  const bool is_lazy = value._is_zerotensor() || value.is_conj() || value.is_neg();
+  if (!is_lazy && value.is_contiguous() && !value.requires_grad()) return value;
   if (value._is_zerotensor()) return value.detach().clone();
   return value.detach().resolve_conj().resolve_neg().contiguous();
 }

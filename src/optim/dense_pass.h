@@ -1,0 +1,32 @@
+// Runs a kernel over all elements of a variable: in blocks, on several threads when it is worth it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "store/blocks.h"
+
+namespace weir::optim {
+
+/// From here on a pass is split, if libtorch is configured for more than one thread: below, waking
+/// another thread costs more than it brings.
+inline constexpr std::int64_t kParallelElements = 1024 * 1024;
+
+/// True when a pass over `elements` is to be split.
+bool IsWorthSplitting(std::int64_t elements);
+
+/// Calls `range(begin, end)` for parts that make up [0, elements), on libtorch's threads. Returns
+/// when all are done.
+void RunOnThreads(std::int64_t elements,
+                  const std::function<void(std::int64_t begin, std::int64_t end)>& range);
+
+/// `kernel(begin, end)` over [0, elements), block by block with `hook` in between.
+template <typename Kernel>
+void RunPass(std::int64_t elements, const store::BlockHook& hook, const Kernel& kernel) {
+  const auto run = [&](std::int64_t begin, std::int64_t end) {
+    store::ForEachBlock(begin, end, store::Pass::kUpdate, hook, kernel);
+  };
+  IsWorthSplitting(elements) ? RunOnThreads(elements, run) : run(0, elements);
+}
+
+}  // namespace weir::optim
