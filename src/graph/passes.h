@@ -1,12 +1,16 @@
 // The passes that turn a graph into what each device runs. Pure functions: no threads, no sockets,
 // no store.
 //
-//   PlaceGraph       once for a session: every node gets a full device
-//   PruneGraph       per (feeds, fetches, targets): only what they need, with Feed and Fetch nodes
-//   ExpandGradients  cuts the placed graph into segments and writes Backward nodes for Gradients
-//   nodes PartitionGraph   one graph for each device, joined by Send/Recv pairs
+// - PlaceGraph, once for a session: every node gets a full device.
+// - PruneGraph, per (feeds, fetches, targets): only what they need, with Feed and Fetch nodes.
+// - ExpandGradients: cuts the placed graph into segments and writes Backward nodes for Gradients
+//   nodes.
+// - HoistTickets: lets gradients wait for a step's ticket where they are made.
+// - PartitionGraph: one graph for each device, joined by Send/Recv pairs.
 //
 // A plan is MakePlan = PruneGraph, ExpandGradients, HoistTickets, PartitionGraph of a placed graph.
+// All of them expect a graph that graph::Validate (op_registry.h) accepts, and give the same result
+// for the same graph every time.
 #pragma once
 
 #include <cstdint>
@@ -38,34 +42,53 @@ struct DeviceSet {
                                int cpus_per_task = 1);
 };
 
-/// Gives every node a full device (docs/ARCHITECTURE.md, "Placement"): requests, colocation groups
-/// (an explicit `colocation`, and every op with a handle input joins its variable; on a conflict
-/// with the variable's request the variable wins), heuristic A (a source with one output and one
-/// consuming device goes to its consumer), heuristic B (metadata ops follow their input); what is
-/// still free goes to the session's own task. A Function goes to, and must be on, the session's
-/// task. InvalidArgument with the original's texts: "Cannot assign a device for operation 'n': ...
-/// but available devices are [ ... ]", "Cannot colocate nodes ...".
+/// Gives every node a full device (docs/ARCHITECTURE.md, "Placement"). In this order:
+///   1. Requests of nodes that must share a device are merged: an op with a handle input joins its
+///      variable, and where their requests conflict the variable wins; then explicit colocations,
+///      where a conflict is an error.
+///   2. Of the devices that match, the session's own task comes first, then the order of jobs and
+///      tasks. So a node without a request goes to the session's own task, and "/job:worker" in a
+///      worker's session means that worker.
+///   3. Heuristic A: a source with one output whose consumers are all on one device goes there.
+///      Heuristic B: an op that only looks at its input's sizes goes where the input is. Both only
+///      where requests allow it.
+/// A Function goes to, and must be on, the session's task. There are kernels for CPUs only.
+/// InvalidArgument, one line for each mistake, with the original's texts: "Cannot assign a device
+/// for operation 'n': was explicitly assigned to ... but available devices are [ ... ]", "Cannot
+/// colocate nodes ...: Cannot merge devices ...", "Could not satisfy explicit device
+/// specification ...". `graph` is changed only if all is well.
 absl::Status PlaceGraph(GraphDef& graph, const DeviceSet& devices);
 
-/// Keeps what `signature` needs. A fed output is replaced by a Feed node, a fetch gets a Fetch
-/// node; both sit on CPU:0 of `session_task`. NotFound for an unknown name; InvalidArgument for a
+/// Keeps what `signature` needs. A fed output, of a placeholder or of any other node, is replaced
+/// by a Feed node; a fetch gets a Fetch node; both sit on CPU:0 of `session_task`. The name of a
+/// variable means the value of its Read. NotFound for an unknown name; InvalidArgument for a
 /// placeholder that is needed and not fed, for feeding one output twice, or for feeding or fetching
-/// what is no tensor.
+/// what is no tensor. A feed that nothing needs is left out.
 absl::StatusOr<GraphDef> PruneGraph(const GraphDef& placed, const Signature& signature,
                                     const TaskId& session_task);
 
-/// Writes the backward part of the graph. Every node gets its segment: `stage = max over all inputs
-/// of stage(input) + (same device ? 0 : 1)`, nodes of one device and stage form a segment, kept as
-/// the int attribute "segment" (numbered from 0 in order of stage, then device) on the nodes that
-/// autograd records, i.e. those in segments that some Backward node needs. Gradients nodes are
-/// replaced by Backward and SumGradients nodes; their outputs' consumers are re-wired. Gradients of
-/// gradients: Unimplemented with the node's name.
+/// Writes the backward part of the graph. Every node gets its stage: `stage = max over all inputs
+/// of stage(input) + (same device ? 0 : 1)`; nodes of one device and stage form a segment. The
+/// nodes through which a gradient passes, and only those, carry their segment's number as the int
+/// attribute "segment" (from 0, in order of stage, then device): these autograd records. A
+/// segment's other inputs are leaves. Gradients nodes are replaced, and their consumers re-wired
+/// to:
+///   Backward      one per segment and loss. Its ys are outputs of the segment, its gs their
+///                 gradients (an absent one counts nothing); its xs are leaves of the segment, and
+///                 tensors made inside it that somebody wants. A tensor may be both a y and an x.
+///   SumGradients  where several gradients of one tensor meet, in the order of their inputs; one
+///                 without inputs is the gradient of what the loss does not depend on: absent.
+///   Aten          "aten::ones_like" of the loss, the first gradient.
+/// Gradients nodes of one loss share their Backward nodes. A gradient that nobody consumes is not
+/// computed. InvalidArgument for a loss that is no floating point scalar and for an x that is no
+/// floating point tensor; Unimplemented, with the node's name, for gradients of gradients.
 absl::Status ExpandGradients(GraphDef& graph);
 
-/// "No push before the ticket": an Apply that must wait for a Ticket on another device than the one
-/// where its gradient is made lets the gradient wait there instead (an Identity with the control
-/// edge), so that the ticket crosses once to that device, with the parameters, and not from one ps
-/// to another.
+/// "No push before the ticket": where an Apply must wait for a Ticket and its gradient comes from
+/// another device, the gradient waits there instead (an Identity with the control edge). So no
+/// gradient leaves before the step has its ticket, and the ticket crosses once to the device that
+/// makes gradients, where parameters go anyway, and not from one ps to another. Contributions to a
+/// sum beside the variable wait each where it is made.
 absl::Status HoistTickets(GraphDef& graph);
 
 /// One edge that crosses devices.
@@ -92,10 +115,14 @@ struct PartitionedGraph {
   int num_fetches = 0;
 };
 
-/// Splits by device. One Send/Recv pair per (output, destination device) however many consumers;
-/// control edges cross as pairs of their own (one per (node, destination device)), without a
-/// tensor. The Send of a gradient carries "version_of": the name of the Read (or of its Recv) in
-/// the same partition whose version it echoes.
+/// Splits by device. One Send/Recv pair per (output, destination device) however many consumers. A
+/// control edge crosses as a pair of its own (one per (node, destination device)), without a
+/// tensor, unless a value of the same node goes to the same device: then its arrival says that the
+/// node has run. (Not a Backward node's, which leaves before the node ends.) Pairs are numbered
+/// from 1 in topological order of their sources. The Send of a gradient for an Apply, or for the
+/// sum beside it, carries "version_of": the name of the node of the same partition that holds the
+/// parameters it was computed from, if they came here; its version is echoed. InvalidArgument for a
+/// node that has no device and for a variable's handle that would cross.
 absl::StatusOr<PartitionedGraph> PartitionGraph(const GraphDef& graph);
 
 /// PruneGraph, ExpandGradients, HoistTickets, PartitionGraph.
