@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "cluster/cluster_testing.h"
 
 namespace weir {
@@ -151,9 +152,9 @@ TEST(DeviceSpecTest, RefusesAndSaysWhatWasExpectedWhere) {
     ASSERT_FALSE(spec.ok()) << text;
     EXPECT_EQ(spec.status().code(), absl::StatusCode::kInvalidArgument) << text;
     const std::string message = MessageOf(spec.status());
-    EXPECT_THAT(message, HasSubstr("device \"" + std::string(text) + "\""));
-    EXPECT_THAT(message, HasSubstr("expected " + std::string(expected))) << text;
-    EXPECT_THAT(message, HasSubstr("at column " + std::to_string(column) + ",")) << text;
+    EXPECT_THAT(message, HasSubstr(absl::StrCat("device \"", text, "\"")));
+    EXPECT_THAT(message, HasSubstr(absl::StrCat("expected ", expected))) << text;
+    EXPECT_THAT(message, HasSubstr(absl::StrCat("at column ", column, ","))) << text;
   }
 }
 
@@ -243,8 +244,10 @@ TEST(MergeRequestsTest, ConflictsAreErrors) {
     ASSERT_FALSE(merged.ok()) << a << " and " << b;
     EXPECT_EQ(merged.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(MessageOf(merged.status()), HasSubstr(text));
-    EXPECT_THAT(MessageOf(merged.status()), HasSubstr("'" + Device(a).ToString() + "'"));
-    EXPECT_THAT(MessageOf(merged.status()), HasSubstr("'" + Device(b).ToString() + "'"));
+    EXPECT_THAT(MessageOf(merged.status()),
+                HasSubstr(absl::StrCat("'", Device(a).ToString(), "'")));
+    EXPECT_THAT(MessageOf(merged.status()),
+                HasSubstr(absl::StrCat("'", Device(b).ToString(), "'")));
   }
 }
 

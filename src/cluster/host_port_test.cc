@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "cluster/cluster_testing.h"
 #include "cluster/text.h"
 
@@ -117,7 +118,7 @@ RC_GTEST_PROP(HostPortPropertyTest, ParsesWhatItPrints, ()) {
           rc::gen::container<std::string>(rc::gen::elementOf(std::string("abzAZ019.-_")))),
       rc::gen::element<std::string>("::1", "fe80::1%eth0", "2001:db8::7", "::ffff:10.0.0.1"));
   const HostPort address{host, *rc::gen::inRange(0, 65536)};
-  const auto parsed = HostPort::Parse(" " + address.ToString() + "\n");
+  const auto parsed = HostPort::Parse(absl::StrCat(" ", address.ToString(), "\n"));
   RC_ASSERT(parsed.ok());
   RC_ASSERT(*parsed == address);
 }
