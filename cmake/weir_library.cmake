@@ -2,6 +2,10 @@
 # cannot be forgotten: foo_test.cc beside foo.cc is a test, *_testing.{h,cc} is shared by tests only.
 add_library(weir_options INTERFACE)
 target_compile_options(weir_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # GCC bug 105651: `"literal" + std::string` warns falsely at -O3.
+  target_compile_options(weir_options INTERFACE -Wno-restrict)
+endif()
 if(WEIR_WERROR)
   target_compile_options(weir_options INTERFACE -Werror)
 endif()
