@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -107,6 +108,8 @@ class Output {
   std::string name() const;
 
  private:
+  const OutputInfo& info() const;
+
   Graph* graph_ = nullptr;
   int node_ = 0;
   int index_ = 0;
@@ -129,7 +132,7 @@ class Variable {
 };
 
 struct VariableOptions {
-  /// In the gradient's and optimizer's sight.
+  /// In the gradient's and optimizer's sight. Only floating point variables ever are.
   bool trainable = true;
   /// Two updates of this variable exclude each other. Reads still take no lock.
   bool use_locking = false;
@@ -166,7 +169,7 @@ class Graph {
   Output Placeholder(const std::string& name, at::ScalarType dtype,
                      std::vector<std::int64_t> shape);
 
-  /// A constant tensor, held by the graph and shipped with the plan.
+  /// A constant tensor, held by the graph and shipped with the plan. The value is copied.
   Output Const(at::Tensor value, const std::string& name = "Const");
 
   /// A variable with its initialiser. Used as a tensor it means its one implicit Read: every step
@@ -190,8 +193,8 @@ class Graph {
 
   /// Any operator of the libtorch dispatcher that does not mutate: `op` is "aten::linear",
   /// `overload` its overload ("" for the plain one). Arguments are positional as in its schema;
-  /// missing ones take the schema's defaults. Returns one Output for each tensor the operator
-  /// returns.
+  /// missing ones take the schema's defaults. A tensor given as a value becomes a Const. Returns
+  /// one Output for each tensor the operator returns; never none, even after an error.
   std::vector<Output> Aten(const std::string& op, const std::string& overload,
                            std::vector<AtenArg> args, const std::string& name = "");
 
@@ -212,7 +215,7 @@ class Graph {
 
   /// `operation` will not run before `before` has.
   void AddControlEdge(Operation before, Operation operation);
-  /// `operation` shares the device of `with`.
+  /// `operation` shares the device of `with`, whatever the device scopes around it ask for.
   void Colocate(Operation operation, Operation with);
 
   /// Every error made so far, in one status (InvalidArgument); OK when there is none.
@@ -230,24 +233,43 @@ class Graph {
   /// Functions by the handle stored in the node's attribute "handle".
   const std::map<std::int64_t, TensorFunction>& functions() const { return functions_; }
 
-  /// The innermost scope wins; see DeviceScope and NameScope.
+  /// What DeviceScope and ControlDependencies do. An empty function hides the scopes around it.
   void PushDevice(DeviceFunction function);
   void PopDevice();
   void PushControlDependencies(std::vector<Operation> operations);
   void PopControlDependencies();
 
  private:
+  struct Draft;  // a node that is being made, in src/graph/graph_draft.h
+
+  Draft Begin(const std::string& op, const std::string& name);
+  void Report(const Node& node, const absl::Status& why);
+  void Fail(Draft& draft, const absl::Status& why);
+  bool CheckOutput(Draft& draft, const Output& output);
+  void AddInput(Draft& draft, const Output& output);
+  void AddControlInput(Draft& draft, const Operation& before);
+  int Finish(Draft draft);
+  std::vector<Output> OutputsOf(int node);
+
   std::string UniqueName(const std::string& wanted);
-  void ApplyDeviceScopes(Node& node);
+  void NameVariable(Node& node, const std::string& name);
+  void ApplyDeviceScopes(Draft& draft);
+  void MergeDevice(Node& node, const std::string& request);
+  void ApplyControlScopes(Draft& draft);
+  void InferOutputs(Draft& draft);
+  void BindAten(Draft& draft, std::vector<AtenArg> args);
+  bool DependsOnBroken(const Node& node) const;
 
   GraphDef def_;
   std::map<std::string, int> names_;
   std::map<std::string, int> name_counts_;
-  std::vector<DeviceFunction> device_scopes_;
+  std::vector<DeviceFunction> device_scopes_;  // an empty function: no request from further out
   std::vector<std::vector<Operation>> control_scopes_;
   std::vector<weir::Variable> trainable_;
   std::map<std::int64_t, TensorFunction> functions_;
   std::vector<absl::Status> errors_;
+  std::set<std::string> bad_devices_;  // reported already
+  std::set<int> broken_;               // nodes with an error; what depends on them is not to blame
 };
 
 /// Nodes built while it lives request `device`, or what `function` says. Nest freely: an inner
@@ -264,7 +286,8 @@ class DeviceScope {
   Graph& graph_;
 };
 
-/// Nodes built while it lives run after `operations`.
+/// Nodes built while it lives run after `operations`, and after those of the scopes around it.
+/// Placeholders and variables, with their implicit reads, wait for nothing.
 class ControlDependencies {
  public:
   ControlDependencies(Graph& graph, std::vector<Operation> operations);

@@ -277,7 +277,9 @@ absl::Status AtenCall::Run(const std::vector<at::Tensor>& inputs, const at::Gene
       return AbsentInput(argument);
     }
   }
-  if (needs_generator()) stack[static_cast<std::size_t>(generator_position_)] = *generator;
+  if (needs_generator() && generator->defined()) {
+    stack[static_cast<std::size_t>(generator_position_)] = *generator;
+  }
   WEIR_RETURN_IF_ERROR(CatchAs(absl::StatusCode::kInvalidArgument, context_,
                                [&] { operator_.handle().callBoxed(stack); }));
   outputs.clear();
