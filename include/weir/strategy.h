@@ -34,6 +34,11 @@ struct AsyncOptions {
 /// Asynchronous: every worker's gradient is applied as it arrives, nobody waits for anybody.
 std::unique_ptr<Strategy> NewAsyncStrategy(const AsyncOptions& options = {});
 
+/// One update of `variable` by `gradient`, on the task that owns it: for training loops that make
+/// their gradients themselves (clipped, scaled, computed by a Function). Runs when it is a target,
+/// or what a target depends on.
+Operation ApplyGradient(const OptimizerSpec& optimizer, const Variable& variable, Output gradient);
+
 /// The graph's global_step variable, made when it is missing: an int64 scalar, placed like any
 /// variable.
 Variable GlobalStep(Graph& graph);

@@ -57,6 +57,10 @@ absl::StatusOr<Buffer> Link::OnPayload(const FrameHeader& header, std::span<cons
 
 absl::Status Link::OnFrame(const FrameHeader& header, std::span<const std::byte> body,
                            Buffer payload) {
+  if (context_.traffic != nullptr) {
+    context_.traffic->bytes_in.fetch_add(transport::kHeaderBytes + body.size() + payload.size,
+                                         std::memory_order_relaxed);
+  }
   switch (state_) {
     case State::kGreeting:
       if (header.type == FrameType::kHello && !dialled_) return OnHello(body);
@@ -199,6 +203,10 @@ void Link::SendAbort(const store::StepId& step, const absl::Status& reason) {
 
 void Link::Send(FrameType type, const store::StepId& step, std::uint32_t edge, std::string body,
                 Buffer payload) {
+  if (context_.traffic != nullptr) {
+    context_.traffic->bytes_out.fetch_add(transport::kHeaderBytes + body.size() + payload.size,
+                                          std::memory_order_relaxed);
+  }
   transport::Frame frame;
   frame.header.type = type;
   frame.header.edge = edge;

@@ -7,6 +7,7 @@
 //   connection closed           closed  sink->OnLinkDown, once, if the link was ever up
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,6 +25,12 @@
 namespace weir::runtime {
 
 class Link;
+
+/// Bytes of whole frames, over all links of a server.
+struct Traffic {
+  std::atomic<std::uint64_t> bytes_in{0};
+  std::atomic<std::uint64_t> bytes_out{0};
+};
 
 /// Receives what links bring. Called on the link's loop. A status that is not OK closes the link
 /// with it: for frames that no honest peer sends.
@@ -57,6 +64,7 @@ class Link final : public transport::FrameHandler, public std::enable_shared_fro
     const ClusterSpec* cluster = nullptr;  // not owned; null for a client
     LinkSink* sink = nullptr;              // not owned, outlives every link
     Scheduler* scheduler = nullptr;        // not owned
+    Traffic* traffic = nullptr;            // not owned; null: not counted
   };
 
   /// Greets the peer behind a connection that this side has dialled. `done` is called once: with

@@ -10,9 +10,7 @@
 namespace weir::runtime {
 
 /// `master`, `graph` and `scheduler` are not owned and outlive the session.
-Session MakeLocalSession(Master* master,
-                                              std::shared_ptr<MasterSession> session,
-                                              const Graph& graph, const SessionOptions& options,
-                                              Scheduler* scheduler);
+Session MakeLocalSession(Master* master, std::shared_ptr<MasterSession> session, const Graph& graph,
+                         const SessionOptions& options, Scheduler* scheduler);
 
 }  // namespace weir::runtime

@@ -35,8 +35,11 @@ std::string Peers::Describe(const TaskId& task) const {
 }
 
 Link::Context Peers::LinkContext() const {
-  return {
-      .self = env_.self, .cluster = env_.cluster, .sink = env_.sink, .scheduler = env_.scheduler};
+  return {.self = env_.self,
+          .cluster = env_.cluster,
+          .sink = env_.sink,
+          .scheduler = env_.scheduler,
+          .traffic = env_.traffic};
 }
 
 rpc::Caller Peers::CallerTo(const TaskId& task) const {

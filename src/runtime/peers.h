@@ -30,6 +30,7 @@ class Peers {
     rpc::ControlPlane* control_plane = nullptr;
     Scheduler* scheduler = nullptr;
     LinkSink* sink = nullptr;
+    Traffic* traffic = nullptr;
     std::shared_ptr<Logger> logger;
     Duration connect_timeout{};
   };

@@ -179,10 +179,13 @@ absl::StatusOr<std::shared_ptr<Link>> RemoteBackend::Connect(TimePoint deadline)
             [this, deadline,
              reply](absl::StatusOr<std::shared_ptr<transport::Connection>> connection) {
               if (!connection.ok()) return reply(connection.status());
-              Link::Greet(
-                  *std::move(connection),
-                  {.self = identity_, .cluster = nullptr, .sink = this, .scheduler = &scheduler_},
-                  TaskId{}, session_.incarnation, deadline, reply);
+              Link::Greet(*std::move(connection),
+                          {.self = identity_,
+                           .cluster = nullptr,
+                           .sink = this,
+                           .scheduler = &scheduler_,
+                           .traffic = nullptr},
+                          TaskId{}, session_.incarnation, deadline, reply);
             });
       }));
   MutexLock lock(mutex_);

@@ -46,6 +46,7 @@ Server::Server(ServerOptions options, ServerParts parts)
               .control_plane = parts_.control_plane.get(),
               .scheduler = &scheduler_,
               .sink = this,
+              .traffic = &traffic_,
               .logger = parts_.logger,
               .connect_timeout = options_.connect_timeout}),
       worker_({.self = identity_,
@@ -134,10 +135,6 @@ absl::StatusOr<Session> Server::OpenSession(const Graph& graph, const SessionOpt
 
 absl::Status Server::ResetContainers(const std::vector<std::string>& containers) {
   worker_.Reset(containers);
-  std::vector<TaskId> others;
-  for (const TaskId& task : options_.config.cluster.AllTasks()) {
-    if (task != identity_.task) others.push_back(task);
-  }
   const TimePoint deadline = scheduler_.Now() + options_.connect_timeout;
   return Gather(
       scheduler_, others, deadline + options_.stop_timeout, [&](const TaskId& task, auto reply) {
@@ -147,6 +144,22 @@ absl::Status Server::ResetContainers(const std::vector<std::string>& containers)
                                       reply(Annotate(status, "reset of " + peers_.Describe(task)));
                                     });
       });
+}
+
+std::vector<TaskId> Server::OtherTasks() const {
+  std::vector<TaskId> others = options_.config.cluster.AllTasks();
+  std::erase(others, identity_.task);
+  return others;
+}
+
+void Server::ShutdownOthers(const std::string& reason) {
+  const TimePoint deadline = scheduler_.Now() + options_.stop_timeout;
+  Gather(scheduler_, OtherTasks(), deadline + options_.stop_timeout,
+         [&](const TaskId& task, auto reply) {
+           peers_.Control(task)->Shutdown(peers_.CallerTo(task), reason,
+                                          {.deadline = deadline, .wait_for_ready = false}, reply);
+         })
+      .IgnoreError();
 }
 
 std::string Server::AwaitShutdown() {

@@ -83,12 +83,20 @@ class Server final : public rpc::TaskService, public LinkSink {
   std::string control_address() const { return control_server_->Address(); }
   std::string data_address() const { return data_address_; }
   const ServerOptions& options() const { return options_; }
+  /// Of the data plane, since the start.
+  const Traffic& traffic() const { return traffic_; }
+  /// The variables of this task.
+  const store::VariableStore& variables() const { return store_; }
+  const std::shared_ptr<Logger>& logger() const { return parts_.logger; }
 
   /// A session in this process. `graph` must outlive it.
   absl::StatusOr<Session> OpenSession(const Graph& graph, const SessionOptions& options = {});
 
   /// Forgets variables here and on every other task of the cluster that answers.
   absl::Status ResetContainers(const std::vector<std::string>& containers);
+
+  /// Asks every other task of the cluster to end; one that is gone already is no error.
+  void ShutdownOthers(const std::string& reason);
 
   /// Blocks until somebody asked this task to end (Shutdown, or RequestShutdown). Returns the
   /// reason.
@@ -134,6 +142,7 @@ class Server final : public rpc::TaskService, public LinkSink {
   absl::Status Listen();
   absl::Status Check(const rpc::Caller& caller) const;
   void SweepNowAndThen();
+  std::vector<TaskId> OtherTasks() const;
 
   const ServerOptions options_;
   const ServerParts parts_;
@@ -141,6 +150,7 @@ class Server final : public rpc::TaskService, public LinkSink {
   const TimePoint started_;
   ScopedScheduler scheduler_;
   ScopedScheduler compute_;
+  Traffic traffic_;
   BufferPool buffers_;
   store::VariableStore store_;
   Peers peers_;

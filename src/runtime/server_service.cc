@@ -34,6 +34,8 @@ absl::StatusOr<rpc::TaskStatus> Server::GetStatus(const rpc::Caller& caller, boo
   status.uptime_s = std::chrono::duration<double>(scheduler_.Now() - started_).count();
   status.steps_run = worker_.steps_run();
   status.steps_running = worker_.steps_running();
+  status.bytes_in = traffic_.bytes_in.load(std::memory_order_relaxed);
+  status.bytes_out = traffic_.bytes_out.load(std::memory_order_relaxed);
   if (with_variables) status.variables = StatusOfVariables(store_);
   return status;
 }

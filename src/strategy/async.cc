@@ -16,19 +16,6 @@ Operation AddTicket(Graph& graph, const Variable& global_step, std::int64_t limi
   return graph.AddNode(std::move(node));
 }
 
-Operation AddApply(Graph& graph, const OptimizerSpec& optimizer, const Variable& variable,
-                   Output gradient) {
-  Node node;
-  node.name = variable.name() + "/apply";
-  node.op = "Apply";
-  node.inputs = {{variable.handle().node(), 0}, {gradient.node(), gradient.index()}};
-  node.attrs["rule"] = optimizer.rule;
-  node.attrs["scope"] = optimizer.rule;
-  node.attrs["use_locking"] = optimizer.use_locking;
-  for (const auto& [name, value] : optimizer.hyperparameters) node.attrs["hyper." + name] = value;
-  return graph.AddNode(std::move(node));
-}
-
 Operation AddCompleteStep(Graph& graph, const Variable& global_step) {
   Node node;
   node.name = "train";
@@ -59,7 +46,7 @@ class AsyncStrategy final : public Strategy {
     const Operation complete = AddCompleteStep(graph, global_step);
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       const Operation apply =
-          AddApply(graph, optimizer, graph.trainable_variables()[i], gradients[i]);
+          ApplyGradient(optimizer, graph.trainable_variables()[i], gradients[i]);
       graph.AddControlEdge(ticket, apply);
       graph.AddControlEdge(apply, complete);
     }

@@ -1,0 +1,93 @@
+// A program's place in a cluster: who this task is, its server, and what a training program needs
+// around its loop.
+//
+//   auto job = weir::Job::FromCommandLine(&argc, argv);
+//   if (!job.ok()) return weir::Exit(job.status());
+//   if (job->is_ps()) return job->Serve();
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "weir/device_setter.h"
+#include "weir/graph.h"
+#include "weir/session.h"
+#include "weir/strategy.h"
+
+namespace weir {
+
+/// Move-only; one for a process. It starts a server, which ends with it.
+class Job {
+ public:
+  /// Takes Weir's own flags out of argc/argv (FlagsHelp lists them) and starts this task's server.
+  /// The role comes from
+  /// --cluster, --job and --task, or a --cluster-file, or else TF_CONFIG; without any of them the
+  /// program is a cluster of its own with one worker. The choice is logged.
+  static absl::StatusOr<Job> FromCommandLine(int* argc, char** argv);
+  /// For a program's --help.
+  static std::string FlagsHelp();
+
+  Job(Job&&) noexcept;
+  Job& operator=(Job&&) noexcept;
+  /// Closes the server; tells the launcher what this task did.
+  ~Job();
+
+  /// True for a task of the job "ps": it serves variables and runs no loop of its own.
+  bool is_ps() const;
+  std::string job() const;
+  int task() const;
+  int num_tasks(const std::string& job) const;
+  /// "/job:worker/task:0".
+  std::string device() const;
+
+  /// Serves until told to end (SIGTERM, SIGINT, or a shutdown over the control plane); returns the
+  /// exit code.
+  int Serve();
+
+  /// Variables on the ps tasks, the rest on this worker; no device function where the cluster has
+  /// no ps.
+  DeviceFunction ReplicaDeviceSetter(
+      PlacementStrategy strategy = PlacementStrategy::kGreedyBytes) const;
+  /// The chosen strategy: asynchronous, stopping at --steps.
+  Strategy& strategy();
+
+  /// OpenSession waits until this many workers have opened theirs, unless --wait-for-workers says
+  /// otherwise.
+  void WaitForWorkers(int workers);
+
+  /// A session on this task's master; with --wait-for-workers it returns when that many workers
+  /// have opened theirs. `graph` must outlive it.
+  absl::StatusOr<Session> OpenSession(Graph& graph);
+
+  /// Closes the session at the end of this worker's loop. A worker that owns variables first waits,
+  /// up to the start timeout, until the others are done with them (where WaitForWorkers said how
+  /// many there are).
+  absl::Status Finish(Session& session);
+
+  /// Asks every other task of the cluster that serves to end. A launcher does this by itself for its ps tasks.
+  void EndJob();
+
+  /// A result for the summary of the launcher (--summary), under `name`: "test_accuracy".
+  void Report(const std::string& name, double value);
+
+  /// Bytes this task has sent and received on the data plane since its start.
+  std::uint64_t data_plane_bytes() const;
+
+  /// The number of steps at which training stops; -1: no limit.
+  std::int64_t step_limit() const;
+
+ private:
+  class Impl;
+  explicit Job(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The exit code for a status: 0 for OK and for OutOfRange (the step limit is reached: training is
+/// over), else 1 with the status on stderr.
+int Exit(const absl::Status& status);
+
+}  // namespace weir

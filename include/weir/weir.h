@@ -1,0 +1,12 @@
+// Everything a program needs.
+#pragma once
+
+#include "weir/device_setter.h"
+#include "weir/graph.h"
+#include "weir/initializer.h"
+#include "weir/job.h"
+#include "weir/ops.h"
+#include "weir/optimizer.h"
+#include "weir/session.h"
+#include "weir/strategy.h"
+#include "weir/version.h"

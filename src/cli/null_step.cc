@@ -1,0 +1,162 @@
+// `weir bench null-step`: a step that reads every parameter, computes next to nothing and updates
+// it (the shape of OSDI'16 section 6.2). The command launches a cluster of itself; each task is
+// RunNullStepTask.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status.h"
+#include "cli/commands.h"
+#include "cli/launch.h"
+#include "weir/weir.h"
+
+namespace weir::cli {
+namespace {
+
+struct NullStepOptions {
+  int ps = 1;
+  int workers = 1;
+  std::int64_t floats = 1;  // in all, over the ps tasks
+  int steps = 2000;
+  bool json = false;
+};
+
+constexpr int kWarmUpSteps = 5;
+
+/// One variable on each ps; its gradient is one out-of-place kernel of it.
+Operation BuildNullStep(Graph& graph, int ps, std::int64_t floats) {
+  std::vector<Operation> updates;
+  for (int i = 0; i < ps; ++i) {
+    DeviceScope scope(graph, absl::StrCat("/job:ps/task:", i));
+    const Variable variable =
+        graph.Variable(absl::StrCat("v", i), Zeros({std::max<std::int64_t>(1, floats / ps)}));
+    Output gradient;
+    {
+      DeviceScope here(graph, "");
+      gradient = ops::mul_scalar(variable, 1.0);
+    }
+    updates.push_back(ApplyGradient(Sgd{.learning_rate = 0.01}, variable, gradient));
+  }
+  return graph.Group(updates, "null_step");
+}
+
+double Quantile(const std::vector<double>& sorted, double q) {
+  return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1))];
+}
+
+absl::Status TimeSteps(Job& job, const NullStepOptions& options) {
+  Graph graph;
+  const Operation step = BuildNullStep(graph, job.num_tasks("ps"), options.floats);
+  job.WaitForWorkers(job.num_tasks("worker"));
+  WEIR_ASSIGN_OR_RETURN(Session session, job.OpenSession(graph));
+  for (int i = 0; i < kWarmUpSteps; ++i) WEIR_RETURN_IF_ERROR(session.Run({}, {}, {step}).status());
+  const std::uint64_t bytes_before = job.data_plane_bytes();
+  std::vector<double> milliseconds;
+  double total = 0;
+  for (int i = 0; i < options.steps; ++i) {
+    const auto began = std::chrono::steady_clock::now();
+    WEIR_RETURN_IF_ERROR(session.Run({}, {}, {step}).status());
+    milliseconds.push_back(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began)
+            .count());
+    total += milliseconds.back();
+  }
+  const double bytes = static_cast<double>(job.data_plane_bytes() - bytes_before);
+  std::sort(milliseconds.begin(), milliseconds.end());
+  job.Report("min_ms", milliseconds.front());
+  job.Report("median_ms", Quantile(milliseconds, 0.5));
+  job.Report("p10_ms", Quantile(milliseconds, 0.1));
+  job.Report("p90_ms", Quantile(milliseconds, 0.9));
+  job.Report("p99_ms", Quantile(milliseconds, 0.99));
+  job.Report("steps_per_second", 1e3 * options.steps / total);
+  job.Report("bytes_per_step", bytes / options.steps);
+  return session.Close();
+}
+
+absl::StatusOr<int> Bench(const NullStepOptions& options) {
+  LaunchOptions launch;
+  launch.ps = options.ps;
+  launch.workers = options.workers;
+  launch.quiet = true;
+  launch.command = {"/proc/self/exe", "null-step-task",
+                    "--log-level",    "warning",
+                    "--floats",       absl::StrCat(options.floats),
+                    "--bench-steps",  absl::StrCat(options.steps)};
+  WEIR_ASSIGN_OR_RETURN(const LaunchResult result, Launch(launch));
+  if (result.exit_code != 0) return result.exit_code;
+  // Times are those of worker 0; the rate is all workers' together.
+  std::map<std::string, double> times;
+  double steps_per_second = 0;
+  for (const TaskReport& report : result.reports) {
+    if (report.task == "worker:0") times = report.results;
+    if (const auto it = report.results.find("steps_per_second"); it != report.results.end())
+      steps_per_second += it->second;
+  }
+  nlohmann::ordered_json json = {{"bench", "null-step"},
+                                 {"ps", options.ps},
+                                 {"workers", options.workers},
+                                 {"floats", options.floats},
+                                 {"steps", options.steps}};
+  for (const char* name : {"min_ms", "p10_ms", "median_ms", "p90_ms", "p99_ms", "bytes_per_step"})
+    json[name] = times[name];
+  json["steps_per_second"] = steps_per_second;
+  if (options.json) {
+    std::printf("%s\n", json.dump().c_str());
+  } else {
+    std::printf(
+        "null step, %lld floats on %d ps, %d workers: median %.3f ms (p10 %.3f, p90 %.3f), %.0f "
+        "steps/s, %.0f bytes a step\n",
+        static_cast<long long>(options.floats), options.ps, options.workers, times["median_ms"],
+        times["p10_ms"], times["p90_ms"], steps_per_second, times["bytes_per_step"]);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int RunNullStepTask(int argc, char** argv) {
+  auto job = Job::FromCommandLine(&argc, argv);
+  if (!job.ok()) return ReportStatus(job.status());
+  if (job->is_ps()) return job->Serve();
+  NullStepOptions options;
+  CLI::App app("one task of the null step benchmark");
+  app.add_option("--floats", options.floats);
+  app.add_option("--bench-steps", options.steps);
+  CLI11_PARSE(app, argc, argv);
+  return ReportStatus(TimeSteps(*job, options));
+}
+
+void AddBenchCommand(CLI::App& weir, int& exit_code) {
+  auto options = std::make_shared<NullStepOptions>();
+  CLI::App* bench = weir.add_subcommand("bench", "Measure this machine");
+  bench->require_subcommand(1);
+  CLI::App* command = bench->add_subcommand(
+      "null-step", "A step that reads every parameter, computes nothing and updates it");
+  command->add_option("--ps", options->ps, "Tasks that own the parameters")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--workers", options->workers, "Tasks that step")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--floats", options->floats, "Parameters in all, float32")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--steps", options->steps,
+                   "Steps of each worker that are timed, after 5 to warm up")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--json", options->json, "One line of JSON");
+  command->callback([options, &exit_code] {
+    const auto result = Bench(*options);
+    exit_code = result.ok() ? *result : ReportStatus(result.status());
+  });
+}
+
+}  // namespace weir::cli

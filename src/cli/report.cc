@@ -1,0 +1,111 @@
+#include "cli/report.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/numbers.h"
+#include "store/staleness.h"
+
+namespace weir::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+Json VariableToJson(const VariableReport& variable) {
+  return {{"name", variable.name},
+          {"bytes", variable.bytes},
+          {"updates", variable.updates},
+          {"trainable", variable.trainable}};
+}
+
+VariableReport VariableFromJson(const Json& json) {
+  return {.name = json.at("name"),
+          .bytes = json.at("bytes"),
+          .updates = json.at("updates"),
+          .trainable = json.at("trainable")};
+}
+
+}  // namespace
+
+std::string ToJsonLine(const TaskReport& report) {
+  Json json = {{"task", report.task},
+               {"steps", report.steps},
+               {"global_step", report.global_step},
+               {"began", report.began},
+               {"last_step", report.last_step},
+               {"final", report.final},
+               {"results", report.results},
+               {"variables", Json::array()},
+               {"staleness", Json::array()}};
+  json["step_limit"] = report.step_limit;
+  if (report.loss) json["loss"] = *report.loss;
+  for (const VariableReport& variable : report.variables)
+    json["variables"].push_back(VariableToJson(variable));
+  for (const auto& [value, count] : report.staleness) json["staleness"].push_back({value, count});
+  return json.dump();
+}
+
+absl::StatusOr<TaskReport> ParseReport(const std::string& line) {
+  try {
+    const Json json = Json::parse(line);
+    TaskReport report;
+    report.task = json.at("task");
+    report.steps = json.at("steps");
+    report.global_step = json.at("global_step");
+    report.step_limit = json.at("step_limit");
+    report.began = json.at("began");
+    report.last_step = json.at("last_step");
+    report.final = json.at("final");
+    report.results = json.at("results").get<std::map<std::string, double>>();
+    // A loss that is not a number is written as null.
+    if (json.contains("loss") && json.at("loss").is_number())
+      report.loss = json.at("loss").get<double>();
+    for (const Json& variable : json.at("variables"))
+      report.variables.push_back(VariableFromJson(variable));
+    for (const Json& entry : json.at("staleness"))
+      report.staleness[entry.at(0)] += entry.at(1).get<std::uint64_t>();
+    return report;
+  } catch (const nlohmann::json::exception& error) {
+    return absl::InvalidArgumentError(std::string("not a task's report: ") + error.what());
+  }
+}
+
+void AddStore(const store::VariableStore& store, TaskReport& report) {
+  for (const auto& variable : store.All()) {
+    report.variables.push_back({.name = variable->def().name,
+                                .bytes = variable->bytes(),
+                                .updates = variable->version(),
+                                .trainable = variable->def().trainable});
+    const auto counts = variable->staleness().Counts();
+    for (std::size_t bucket = 0; bucket < counts.size(); ++bucket) {
+      if (counts[bucket] == 0) continue;
+      report.staleness[store::StalenessHistogram::UpperEnd(bucket)] += counts[bucket];
+    }
+  }
+}
+
+ReportPipe::ReportPipe(const char* fd_text) {
+  int fd = -1;
+  if (fd_text == nullptr || !absl::SimpleAtoi(fd_text, &fd)) return;
+  if (::fcntl(fd, F_GETFD) == -1) return;  // not inherited
+  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  fd_ = fd;
+}
+
+void ReportPipe::Write(const TaskReport& report) {
+  if (fd_ < 0) return;
+  const std::string line = ToJsonLine(report) + "\n";
+  std::size_t written = 0;
+  while (written < line.size()) {
+    const ssize_t n = ::write(fd_, line.data() + written, line.size() - written);
+    if (n <= 0) {
+      fd_ = -1;
+      return;
+    }
+    written += static_cast<std::size_t>(n);
+  }
+}
+
+}  // namespace weir::cli

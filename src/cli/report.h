@@ -1,0 +1,61 @@
+// What a task tells its launcher: short lines of JSON over an inherited pipe, and one whole report
+// at its end.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "store/variable_store.h"
+
+namespace weir::cli {
+
+/// The environment variable that holds the number of the pipe's descriptor.
+inline constexpr char kReportFdVariable[] = "WEIR_REPORT_FD";
+
+struct VariableReport {
+  std::string name;
+  std::uint64_t bytes = 0;
+  std::uint64_t updates = 0;
+  bool trainable = true;
+};
+
+/// Of one task. Times are seconds since the epoch, 0 when there is none.
+struct TaskReport {
+  std::string task;               // "worker:0"
+  std::uint64_t steps = 0;        // training steps this task's sessions completed
+  std::uint64_t global_step = 0;  // of the last of them
+  std::int64_t step_limit = -1;   // at which training stops; -1: none
+  double began = 0;               // when its training began
+  double last_step = 0;           // when its last step completed
+  std::optional<double> loss;
+  bool final = false;                                // the last report of the task
+  std::map<std::string, double> results;             // test_accuracy and the like
+  std::vector<VariableReport> variables;             // only in the last report
+  std::map<std::uint64_t, std::uint64_t> staleness;  // value -> how often; only in the last report
+};
+
+/// One line, without its newline.
+std::string ToJsonLine(const TaskReport& report);
+/// InvalidArgument for a line that is none.
+absl::StatusOr<TaskReport> ParseReport(const std::string& line);
+
+/// Variables and staleness of a store, for a last report.
+void AddStore(const store::VariableStore& store, TaskReport& report);
+
+/// Writes lines to a pipe. A pipe that nobody reads any more is no error: the launcher has gone.
+class ReportPipe {
+ public:
+  /// From the variable's value; null or nonsense: a pipe that writes nothing.
+  explicit ReportPipe(const char* fd_text);
+  bool is_open() const { return fd_ >= 0; }
+  void Write(const TaskReport& report);
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace weir::cli

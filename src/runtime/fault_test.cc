@@ -1,0 +1,228 @@
+// What users see when tasks are missing, die, come back, or are not who they are taken for.
+#include <ATen/Functions.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "runtime/cluster_testing.h"
+#include "weir/ops.h"
+
+namespace weir::runtime {
+namespace {
+
+using testing::HasSubstr;
+
+/// A counter on ps:0 and a sum computed on the session's task.
+struct Counter {
+  Counter() {
+    DeviceScope scope(graph, "/job:ps/task:0");
+    value = graph.Variable("counter", Zeros({}));
+    add = graph.AssignAdd(value, graph.Const(at::ones({})));
+  }
+  Graph graph;
+  Variable value;
+  Operation add;
+};
+
+std::string Message(const absl::Status& status) {
+  return std::string(status.message());
+}
+
+TEST(FaultTest, AMissingTaskIsNamedWithItsAddressAtTheStartDeadline) {
+  TestCluster cluster(1, 1);
+  cluster.Start({"worker", 0});
+  Counter counter;
+  const TimePoint began = cluster.scheduler().Now();
+  const auto session =
+      cluster.worker(0).OpenSession(counter.graph, {.start_timeout = std::chrono::seconds(15)});
+  EXPECT_THAT(Message(session.status()), HasSubstr("ps:0 (127.0.0.1:7000)"));
+  const auto waited = cluster.scheduler().Now() - began;
+  EXPECT_GE(waited, std::chrono::seconds(15));
+  EXPECT_LE(waited, std::chrono::seconds(17));
+}
+
+TEST(FaultTest, ATaskThatComesLateIsWaitedFor) {
+  TestCluster cluster(1, 1);
+  cluster.Start({"worker", 0});
+  cluster.scheduler().PostAt(cluster.scheduler().Now() + std::chrono::seconds(10),
+                             [&] { cluster.Start({"ps", 0}); });
+  Counter counter;
+  const TimePoint began = cluster.scheduler().Now();
+  auto session = cluster.worker(0).OpenSession(counter.graph);
+  ASSERT_TRUE(session.ok()) << session.status();
+  EXPECT_TRUE(session->Run({}, {}, {counter.add}).ok());
+  EXPECT_LE(cluster.scheduler().Now() - began, std::chrono::seconds(11));
+}
+
+TEST(FaultTest, OnlyTasksThatAreNeededAreWaitedFor) {
+  TestCluster cluster(2, 3);
+  cluster.Start({"worker", 2});
+  cluster.Start({"ps", 0});
+  Counter counter;
+  auto session = cluster.worker(2).OpenSession(counter.graph);
+  ASSERT_TRUE(session.ok()) << session.status();
+  EXPECT_TRUE(session->Run({}, {}, {counter.add}).ok());
+}
+
+TEST(FaultTest, ALostPsEndsTheStepAndARestartedOneIsTold) {
+  TestCluster cluster(1, 1);
+  cluster.StartAll();
+  Counter counter;
+  auto session = cluster.worker(0).OpenSession(counter.graph);
+  ASSERT_TRUE(session.ok()) << session.status();
+  ASSERT_TRUE(session->Run({}, {}, {counter.add}).ok());
+  cluster.Kill({"ps", 0});
+  const auto lost = session->Run({}, {}, {counter.add});
+  EXPECT_EQ(lost.status().code(), absl::StatusCode::kUnavailable) << lost.status();
+  EXPECT_THAT(Message(lost.status()), HasSubstr("ps:0 (127.0.0.1:7000)"));
+  cluster.Start({"ps", 0});
+  const auto restarted = session->Run({}, {}, {counter.add});
+  EXPECT_FALSE(restarted.ok()) << "an empty ps must not be taken for the old one";
+  auto again = cluster.worker(0).OpenSession(counter.graph);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_TRUE(again->Run({}, {}, {counter.add}).ok());
+}
+
+TEST(FaultTest, ALostConnectionIsUnavailableOnceAndTheNextStepConnectsAnew) {
+  TestCluster cluster(1, 1);
+  cluster.StartAll();
+  Counter counter;
+  auto session = cluster.worker(0).OpenSession(counter.graph);
+  ASSERT_TRUE(session.ok()) << session.status();
+  ASSERT_TRUE(session->Run({}, {}, {counter.add}).ok());
+  cluster.network().LoseConnections(cluster.ps(0).data_address());
+  absl::Status status;
+  int failures = 0;
+  for (int i = 0; i < 3; ++i) {
+    status = session->Run({}, {}, {counter.add}).status();
+    if (!status.ok()) ++failures;
+  }
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_LE(failures, 1);
+}
+
+TEST(FaultTest, AWorkerThatDiesEndsItsOwnStepsOnly) {
+  TestCluster cluster(1, 2);
+  cluster.StartAll();
+  Counter first, second;
+  auto dying = cluster.worker(0).OpenSession(first.graph);
+  auto living = cluster.worker(1).OpenSession(second.graph);
+  ASSERT_TRUE(dying.ok() && living.ok());
+  ASSERT_TRUE(dying->Run({}, {}, {first.add}).ok());
+  ASSERT_TRUE(dying->Close().ok());
+  cluster.Kill({"worker", 0});
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(living->Run({}, {}, {second.add}).ok());
+  const auto read = living->Run({}, {second.value});
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ((*read)[0].item<double>(), 11);
+}
+
+TEST(FaultTest, AnotherClusterIsRefusedOnBothPlanes) {
+  TestCluster cluster(1, 1);
+  cluster.Start({"ps", 0});
+  auto stranger = cluster.TryStart({"worker", 0}, "another job");
+  ASSERT_TRUE(stranger.ok());
+  Counter counter;
+  const auto session = (*stranger)->OpenSession(counter.graph);
+  EXPECT_EQ(session.status().code(), absl::StatusCode::kFailedPrecondition) << session.status();
+  EXPECT_THAT(Message(session.status()), HasSubstr("belongs to cluster"));
+  (*stranger)->Close();
+}
+
+TEST(FaultTest, TheSameTaskTwiceIsRefused) {
+  TestCluster cluster(1, 1);
+  cluster.StartAll();
+  EXPECT_FALSE(cluster.TryStart({"worker", 0}).ok());
+}
+
+TEST(FaultTest, ReadingWhatWasNeverInitialisedIsAFailedPrecondition) {
+  TestCluster cluster(1, 1);
+  cluster.StartAll();
+  Counter counter;
+  auto session = cluster.worker(0).OpenSession(counter.graph, {.initialize = false});
+  ASSERT_TRUE(session.ok()) << session.status();
+  const auto read = session->Run({}, {counter.value});
+  EXPECT_EQ(read.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(read.status()), HasSubstr("Attempting to use uninitialized value counter"));
+}
+
+TEST(FaultTest, ASharedVariableOfAnotherShapeIsRefused) {
+  TestCluster cluster(1, 2);
+  cluster.StartAll();
+  Counter counter;
+  ASSERT_TRUE(cluster.worker(0).OpenSession(counter.graph).ok());
+  Graph other;
+  {
+    DeviceScope scope(other, "/job:ps/task:0");
+    other.Variable("counter", Zeros({3}));
+  }
+  const auto session = cluster.worker(1).OpenSession(other);
+  EXPECT_EQ(session.status().code(), absl::StatusCode::kInvalidArgument) << session.status();
+  EXPECT_THAT(Message(session.status()), HasSubstr("counter"));
+}
+
+TEST(FaultTest, FeedsAreChecked) {
+  TestCluster cluster(0, 1);
+  cluster.StartAll();
+  Graph graph;
+  const auto x = graph.Placeholder("x", at::kFloat, {-1, 3});
+  const auto y = ops::relu(x);
+  auto session = cluster.worker(0).OpenSession(graph);
+  ASSERT_TRUE(session.ok()) << session.status();
+  EXPECT_TRUE(session->Run({{x, at::ones({5, 3})}}, {y}).ok());
+  const auto shape = session->Run({{x, at::ones({5, 4})}}, {y});
+  EXPECT_EQ(shape.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(shape.status()), HasSubstr("'x'"));
+  EXPECT_EQ(session->Run({{x, at::ones({5, 3}, at::kDouble)}}, {y}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(session->Run({}, {y}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(FaultTest, AfterCloseASessionSaysSo) {
+  TestCluster cluster(1, 1);
+  cluster.StartAll();
+  Counter counter;
+  auto session = cluster.worker(0).OpenSession(counter.graph);
+  ASSERT_TRUE(session.ok());
+  ASSERT_TRUE(session->Close().ok());
+  const auto run = session->Run({}, {}, {counter.add});
+  EXPECT_EQ(run.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(run.status()), HasSubstr("Session is closed."));
+}
+
+TEST(FaultTest, AClosedClientFreesItsSession) {
+  TestCluster cluster(1, 1);
+  cluster.StartAll();
+  Counter counter;
+  {
+    auto session = cluster.Connect({"worker", 0}, counter.graph);
+    ASSERT_TRUE(session.ok()) << session.status();
+    EXPECT_TRUE(session->Run({}, {}, {counter.add}).ok());
+  }
+  auto session = cluster.Connect({"worker", 0}, counter.graph);
+  ASSERT_TRUE(session.ok()) << session.status();
+  const auto read = session->Run({}, {counter.value});
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ((*read)[0].item<double>(), 1);
+}
+
+TEST(FaultTest, UnderDelaysAndShortReadsStepsComplete) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    TestCluster cluster(2, 2, seed);
+    cluster.network().SetFaults({.delay_max = std::chrono::milliseconds(3), .split = 0.3});
+    cluster.StartAll();
+    Counter counter;
+    auto session = cluster.worker(1).OpenSession(counter.graph);
+    ASSERT_TRUE(session.ok()) << "seed " << seed << ": " << session.status();
+    for (int i = 1; i <= 20; ++i) {
+      ASSERT_TRUE(session->Run({}, {}, {counter.add}).ok()) << "seed " << seed;
+    }
+    const auto read = session->Run({}, {counter.value});
+    ASSERT_TRUE(read.ok());
+    EXPECT_EQ((*read)[0].item<double>(), 20) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace weir::runtime
