@@ -27,6 +27,7 @@ absl::Status CurrentExceptionToStatus(absl::StatusCode code, const std::string& 
   }
   // libtorch appends its C++ stack to the text; a user is helped by the first line alone.
   what = what.substr(0, what.find("\nException raised from"));
+  what = what.substr(0, what.find("\nframe #0: "));
   return absl::Status(code, absl::StrCat(context, ": ", what));
 }
 

@@ -36,6 +36,13 @@ TEST(CatchAsTest, StripsTheStackThatLibtorchAppends) {
             "node 'y': mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)");
 }
 
+TEST(CatchAsTest, StripsTheStackOfFailedAllocationsToo) {
+  const absl::Status status = CatchAs(absl::StatusCode::kResourceExhausted, "w", [] {
+    throw std::runtime_error("you tried to allocate 4 bytes.\nframe #0: c10::alloc_cpu + 0x3a4");
+  });
+  EXPECT_EQ(std::string(status.message()), "w: you tried to allocate 4 bytes.");
+}
+
 TEST(CatchAsTest, NamesWhatIsNoStandardException) {
   const absl::Status status = CatchAs(absl::StatusCode::kInternal, "here", [] { throw 7; });
   EXPECT_EQ(std::string(status.message()), "here: unknown exception");
