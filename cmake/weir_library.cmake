@@ -9,9 +9,6 @@ endif()
 if(WEIR_WERROR)
   target_compile_options(weir_options INTERFACE -Werror)
 endif()
-# GCC 12 at -O3 takes `"text" + std::string` for overlapping copies (GCC bug 105651).
-target_compile_options(weir_options INTERFACE
-  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-restrict>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(weir_options INTERFACE -Wthread-safety)
 endif()
