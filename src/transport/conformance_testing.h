@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,8 @@ class World {
 struct Backend {
   std::string name;
   std::function<std::unique_ptr<World>()> new_world;
+
+  friend void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }
 };
 
 struct BackendName {
