@@ -54,19 +54,19 @@ struct Edge {
 /// What is known of one output when the graph is built.
 struct OutputInfo {
   at::ScalarType dtype = at::ScalarType::Undefined;  // Undefined: no tensor (a variable's handle)
-  Shape shape;
+  Shape shape = std::nullopt;
   bool differentiable = false;  // a gradient can flow back through it
 };
 
 /// One node. Plain data: the passes of src/graph read and rewrite vectors of these.
 struct Node {
   std::string name;
-  std::string op;            // "Aten", "Variable", "Read", ...; see src/graph/op_registry.h
-  std::vector<Edge> inputs;  // data inputs in order, control inputs after them
-  AttrMap attrs;
-  std::string device;      // requested, canonical, may be partial or empty; full once placed
-  std::string colocation;  // name of the node whose device this one must share; "" for none
-  std::vector<OutputInfo> outputs;
+  std::string op;                 // "Aten", "Variable", "Read", ...; see src/graph/op_registry.h
+  std::vector<Edge> inputs = {};  // data inputs in order, control inputs after them
+  AttrMap attrs = {};
+  std::string device = {};      // requested, canonical, may be partial or empty; full once placed
+  std::string colocation = {};  // name of the node whose device this one must share; "" for none
+  std::vector<OutputInfo> outputs = {};
 };
 
 /// A graph as plain data, nodes in topological order of data edges where passes say so.
@@ -142,7 +142,7 @@ struct VariableOptions {
   bool read_in_place = false;
   /// Where the variable lives beside its name; "" is the job's name of its device, as in the
   /// original.
-  std::string container;
+  std::string container = {};
 };
 
 /// What Graph::Aten takes for one argument of the operator's schema.

@@ -43,10 +43,11 @@ constexpr auto kConvolutions = std::to_array<Convolution>({
 });
 
 // libtorch says in several ways that there is no meta kernel, or that data were asked of a tensor
-// that has none; all of them name the device.
+// that has none.
 bool BlamesMeta(std::string_view message) {
   return message.find("meta") != std::string_view::npos ||
-         message.find("Meta") != std::string_view::npos;
+         message.find("Meta") != std::string_view::npos ||
+         message.find("not implemented") != std::string_view::npos;
 }
 
 AtenProbe::Answer Unknown() {
@@ -85,12 +86,14 @@ absl::StatusOr<AtenProbe> AtenProbe::Build(const Node& node,
 }
 
 AtenProbe::Answer AtenProbe::Ask(const Sizes& sizes) {
-  if (has_meta_) {
-    Answer answer = AskMeta(sizes);
-    if (answer.kind != Kind::kUnknown) return answer;
-    has_meta_ = false;
-  }
-  return AskCpu(sizes);
+  if (!has_meta_) return AskCpu(sizes);
+  Answer meta = AskMeta(sizes);
+  if (meta.kind == Kind::kOutputs) return meta;
+  // Either the inputs are wrong, or there is no meta kernel; the CPU knows, and explains it better.
+  Answer cpu = AskCpu(sizes);
+  if (cpu.kind == Kind::kOutputs) has_meta_ = false;
+  const bool sure = cpu.kind == Kind::kUnknown && !BlamesMeta(std::string(meta.error.message()));
+  return sure ? meta : cpu;
 }
 
 std::vector<at::Tensor> AtenProbe::MakeInputs(const Sizes& sizes, at::Device device,
@@ -122,11 +125,7 @@ AtenProbe::Answer AtenProbe::RunWith(const AtenCall& call, const std::vector<at:
 AtenProbe::Answer AtenProbe::AskMeta(const Sizes& sizes) {
   // A meta kernel draws nothing and wants no generator of another device.
   const at::Generator none;
-  Answer answer = RunWith(meta_, MakeInputs(sizes, at::kMeta, 0), &none);
-  if (answer.kind == Kind::kRefused && BlamesMeta(std::string(answer.error.message()))) {
-    return Unknown();
-  }
-  return answer;
+  return RunWith(meta_, MakeInputs(sizes, at::kMeta, 0), &none);
 }
 
 AtenProbe::Answer AtenProbe::AskCpu(const Sizes& sizes) {
