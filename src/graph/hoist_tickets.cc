@@ -29,24 +29,29 @@ class Hoister {
     const std::vector<Edge> inputs = NodeAt(graph_, apply).inputs;
     for (const Edge& input : inputs) {
       if (!input.is_control() || NodeAt(graph_, input.node).op != "Ticket") continue;
-      if (!LetWait(apply, kGradientInput, input.node)) continue;
+      if (!LetWait(apply, kGradientInput, {.apply = apply, .ticket = input.node})) continue;
       // The gradient waits already, wherever it is made.
       std::erase(NodeAt(graph_, apply).inputs, input);
     }
   }
 
-  // Makes what comes into input `position` of `node` from other devices wait there for `ticket`.
+  struct Reason {
+    int apply = 0;
+    int ticket = 0;
+  };
+
+  // Makes what comes into input `position` of `node` from other devices wait there for the ticket.
   // True if anything does.
-  bool LetWait(int node, std::size_t position, int ticket) {
+  bool LetWait(int node, std::size_t position, const Reason& reason) {
     const Edge gradient = NodeAt(graph_, node).inputs[position];
     if (NodeAt(graph_, gradient.node).device != NodeAt(graph_, node).device) {
-      NodeAt(graph_, node).inputs[position] = Waiting(gradient, ticket);
+      NodeAt(graph_, node).inputs[position] = Waiting(gradient, reason);
       return true;
     }
     if (!IsOwnSum(gradient.node)) return false;
     bool any = false;
     for (std::size_t i = 0; i < NodeAt(graph_, gradient.node).inputs.size(); ++i) {
-      any = LetWait(gradient.node, i, ticket) || any;
+      any = LetWait(gradient.node, i, reason) || any;
     }
     return any;
   }
@@ -58,14 +63,18 @@ class Hoister {
            uses_[static_cast<std::size_t>(node)].size() == 1;
   }
 
-  Edge Waiting(const Edge& gradient, int ticket) {
-    const auto key = std::pair(std::pair(gradient.node, gradient.output), ticket);
+  const Node& VariableOf(int apply) const {
+    return NodeAt(graph_, NodeAt(graph_, apply).inputs[0].node);
+  }
+
+  Edge Waiting(const Edge& gradient, const Reason& reason) {
+    const auto key = std::pair(std::pair(gradient.node, gradient.output), reason.ticket);
     if (const auto known = waiting_.find(key); known != waiting_.end()) return known->second;
     Node node;
-    node.name = names_.Make(TensorNamePart(graph_, gradient) + "/with_ticket");
+    node.name = names_.Make(VariableOf(reason.apply).name + "/gradient");
     node.op = "Identity";
     node.device = NodeAt(graph_, gradient.node).device;
-    node.inputs = {gradient, {.node = ticket, .output = Edge::kControl}};
+    node.inputs = {gradient, {.node = reason.ticket, .output = Edge::kControl}};
     node.outputs = {InfoOf(graph_, gradient)};
     node.outputs[0].differentiable = false;
     graph_.nodes.push_back(std::move(node));
