@@ -23,7 +23,7 @@ struct Sgd {
 };
 
 /// a = momentum * a + g; w -= lr * a; with Nesterov w -= lr * g + lr * momentum * a. Slot
-/// "momentum".
+/// "momentum". Every operation is rounded, none is fused.
 struct Momentum {
   double learning_rate = 0.01;
   double momentum = 0.9;
@@ -34,8 +34,11 @@ struct Momentum {
 
 /// alpha = lr * sqrt(1 - beta2^t) / (1 - beta1^t); m += (1 - beta1)(g - m); v += (1 - beta2)(g^2 -
 /// v); w -= alpha * m / (sqrt(v) + epsilon). Kingma and Ba 2014 with the epsilon-hat form, as
-/// TensorFlow. Slots "m", "v" and the powers "beta1_power", "beta2_power", which live beside each
-/// variable.
+/// TensorFlow; PyTorch's epsilon is this one divided by sqrt(1 - beta2^t). Slots "m", "v" and the
+/// powers "beta1_power", "beta2_power", which live beside each variable, as float64 scalars: t
+/// counts the variable's updates, whichever worker they come from. alpha and 1 - beta are computed
+/// in float64 and rounded to the variable's dtype; after that every operation is rounded, none is
+/// fused. Betas are in [0, 1).
 struct Adam {
   double learning_rate = 0.001;
   double beta1 = 0.9;

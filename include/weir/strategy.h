@@ -29,6 +29,9 @@ struct AsyncOptions {
   /// Training stops when this many steps have completed in all; no step beyond it begins. -1: no
   /// limit.
   std::int64_t stop_at_step = -1;
+  /// Where global_step is made when the graph has none yet; null: where the scopes around Minimize
+  /// say.
+  DeviceFunction global_step_device;
 };
 
 /// Asynchronous: every worker's gradient is applied as it arrives, nobody waits for anybody.

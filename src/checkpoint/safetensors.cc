@@ -123,7 +123,8 @@ absl::StatusOr<std::map<std::string, Entry>> ParseHeader(const std::string& text
                                                          std::uint64_t data_bytes) {
   try {
     std::map<std::string, Entry> entries;
-    for (const auto& [name, json] : Json::parse(text).items()) {
+    const Json header = Json::parse(text);
+    for (const auto& [name, json] : header.items()) {
       if (name == "__metadata__") continue;
       auto entry = ParseEntry(json, data_bytes);
       if (!entry.ok()) return Annotate(entry.status(), "tensor '" + name + "'");

@@ -65,7 +65,8 @@ class Job::Impl {
         logger(std::move(log)),
         pipe(std::getenv(cli::kReportFdVariable)),
         monitor(MonitorOptions(), &pipe, [this](const std::string& line) { logger->Info(line); }),
-        strategy(NewAsyncStrategy({.stop_at_step = flags.steps}), &monitor),
+        strategy(NewAsyncStrategy({.stop_at_step = flags.steps, .global_step_device = Setter({})}),
+                 &monitor),
         started(std::chrono::steady_clock::now()) {}
 
   /// Ends a task that serves in good order, any other at once, as it would without a watcher.
@@ -84,6 +85,14 @@ class Job::Impl {
     pipe.Write(report);
     if (!pipe.is_open() && !options.summary.empty()) WriteOwnSummary(report);
     server->Close();
+  }
+
+  DeviceFunction Setter(PlacementStrategy placement) const {
+    ReplicaDeviceSetterOptions setter;
+    setter.ps_tasks = role.config.cluster.NumTasks(kPsJob);
+    setter.worker_device = role.config.task.DevicePrefix();
+    setter.strategy = placement;
+    return weir::ReplicaDeviceSetter(setter);
   }
 
   cli::TrainingMonitor::Options MonitorOptions() const {
@@ -194,11 +203,7 @@ int Job::Serve() {
 }
 
 DeviceFunction Job::ReplicaDeviceSetter(PlacementStrategy strategy) const {
-  ReplicaDeviceSetterOptions options;
-  options.ps_tasks = num_tasks(kPsJob);
-  options.worker_device = device();
-  options.strategy = strategy;
-  return weir::ReplicaDeviceSetter(options);
+  return impl_->Setter(strategy);
 }
 
 absl::StatusOr<Session> Job::OpenSession(Graph& graph) {

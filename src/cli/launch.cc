@@ -93,8 +93,7 @@ absl::Status Launcher::Start() {
 absl::Status Launcher::StartTask(const ClusterSpec& cluster, const TaskId& task) {
   WEIR_ASSIGN_OR_RETURN(Child child, Child::Start(task.ToString(), options_.command,
                                                   {{"TF_CONFIG", TfConfig(cluster, task)}}));
-  tasks_.push_back(
-      std::make_unique<Task>(Task{.child = std::move(child), .is_ps = task.job == "ps"}));
+  tasks_.push_back(std::make_unique<Task>(std::move(child), task.job == "ps"));
   return absl::OkStatus();
 }
 

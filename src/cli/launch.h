@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -36,7 +37,7 @@ struct LaunchResult {
 
 /// Runs the job to its end. The exit code is 0 when every task ended well, 1 when one did not, 130
 /// when it was interrupted. InvalidArgument, Unavailable or NotFound when it could not be started.
-absl::StatusOr<int> Launch(const LaunchOptions& options);
+absl::StatusOr<LaunchResult> Launch(const LaunchOptions& options);
 
 /// The state of one launch. Everything happens on the thread that calls Run.
 ///
@@ -54,8 +55,10 @@ class Launcher {
 
  private:
   struct Task {
+    Task(Child started, bool serves) : child(std::move(started)), is_ps(serves) {}
+
     Child child;
-    bool is_ps;
+    const bool is_ps;
     LineBuffer out, err, reports;
     std::deque<std::string> last_lines;
     bool told_to_end = false;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "cli/commands.h"
 #include "cluster/cluster_spec.h"

@@ -1,12 +1,12 @@
 #include <ATen/Parallel.h>
-#include <torch/csrc/api/include/torch/version.h>
+#include <torch/version.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
 #include "cli/commands.h"
-#include "rpc/grpc/control_plane.h"
+#include "rpc/grpc/version.h"
 #include "transport/frame.h"
 #include "weir/version.h"
 

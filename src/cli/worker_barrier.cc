@@ -25,8 +25,8 @@ WorkerBarrier::WorkerBarrier(Graph& graph, const DeviceFunction& place, std::str
   VariableOptions options;
   options.trainable = false;
   counted_ = graph.Variable("weir/workers_" + point_, Zeros({}, at::kLong), options);
-  count_me_ = graph.AssignAdd(counted_, graph.Const(at::ones({}, at::kLong), "weir/one"),
-                              "weir/count_" + point_);
+  const Output one = graph.Const(at::ones({}, at::kLong), "weir/one");
+  count_me_ = graph.AssignAdd(counted_, one, "weir/count_" + point_);
 }
 
 absl::Status WorkerBarrier::CountMe(Session& session) {
@@ -44,8 +44,7 @@ absl::Status WorkerBarrier::Await(Session& session, int workers, Duration timeou
     const double waited = std::chrono::duration<double>(now - began).count();
     const std::string text =
         absl::StrFormat("%d of %d workers are %s after %.0f s", counted, workers, point_, waited);
-    if (now - began > timeout)
-      return absl::DeadlineExceededError(text + ": start the others, or lower --wait-for-workers");
+    if (now - began > timeout) return absl::DeadlineExceededError(text);
     if (now >= next_line) {
       logger.Info("waiting: " + text);
       next_line = now + kLineEvery;

@@ -17,14 +17,15 @@ namespace weir::cli {
 class WorkerBarrier {
  public:
   /// `place` puts the counter where variables go; may be null.
-  WorkerBarrier(Graph& graph, const DeviceFunction& place);
+  WorkerBarrier(Graph& graph, const DeviceFunction& place, std::string point);
 
-  /// Counts this worker and blocks until `workers` are ready. A worker that comes late to a job
-  /// that has begun does not wait. Logs a line every 5 s; DeadlineExceeded says how many are there.
+  absl::Status CountMe(Session& session);
+  /// Blocks until `workers` have been counted. A worker that comes late to a point that others have
+  /// passed does not wait. Logs a line every 5 s; DeadlineExceeded says how many are there.
   absl::Status Await(Session& session, int workers, Duration timeout, Logger& logger);
 
  private:
-  std::string point_;
+  const std::string point_;
   Variable counted_;
   Operation count_me_;
 };

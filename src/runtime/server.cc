@@ -136,14 +136,15 @@ absl::StatusOr<Session> Server::OpenSession(const Graph& graph, const SessionOpt
 absl::Status Server::ResetContainers(const std::vector<std::string>& containers) {
   worker_.Reset(containers);
   const TimePoint deadline = scheduler_.Now() + options_.connect_timeout;
-  return Gather(
-      scheduler_, others, deadline + options_.stop_timeout, [&](const TaskId& task, auto reply) {
-        peers_.Control(task)->Reset(peers_.CallerTo(task), containers,
-                                    {.deadline = deadline, .wait_for_ready = false},
-                                    [this, task, reply](const absl::Status& status) {
-                                      reply(Annotate(status, "reset of " + peers_.Describe(task)));
-                                    });
-      });
+  return Gather(scheduler_, OtherTasks(), deadline + options_.stop_timeout,
+                [&](const TaskId& task, auto reply) {
+                  peers_.Control(task)->Reset(
+                      peers_.CallerTo(task), containers,
+                      {.deadline = deadline, .wait_for_ready = false},
+                      [this, task, reply](const absl::Status& status) {
+                        reply(Annotate(status, "reset of " + peers_.Describe(task)));
+                      });
+                });
 }
 
 std::vector<TaskId> Server::OtherTasks() const {

@@ -32,7 +32,7 @@ class AsyncStrategy final : public Strategy {
 
   Operation Minimize(const OptimizerSpec& optimizer, Output loss) override {
     Graph& graph = *loss.graph();
-    const Variable global_step = GlobalStep(graph);
+    const Variable global_step = PlacedGlobalStep(graph);
     std::vector<Output> parameters;
     for (const Variable& variable : graph.trainable_variables())
       parameters.push_back(variable.read());
@@ -54,6 +54,12 @@ class AsyncStrategy final : public Strategy {
   }
 
  private:
+  Variable PlacedGlobalStep(Graph& graph) const {
+    if (!options_.global_step_device) return GlobalStep(graph);
+    DeviceScope scope(graph, options_.global_step_device);
+    return GlobalStep(graph);
+  }
+
   const AsyncOptions options_;
 };
 

@@ -1,0 +1,133 @@
+// `weir launch` with real processes, real signals and real kills.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "multiprocess/process.h"
+
+namespace weir::testing_process {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+const std::string kWeir = WEIR_BIN_DIR "/weir";
+const std::string kLinearRegression = WEIR_BIN_DIR "/linear_regression";
+
+std::vector<std::string> Launch(std::vector<std::string> options, const std::string& steps) {
+  std::vector<std::string> command = {kWeir, "launch"};
+  command.insert(command.end(), options.begin(), options.end());
+  command.insert(command.end(), {"--", kLinearRegression, "--steps", steps});
+  return command;
+}
+
+/// The child of the launcher that is `task` ("worker", 1).
+pid_t FindTask(const Process& launcher, const std::string& job, int index) {
+  for (const pid_t child : launcher.Children()) {
+    const std::string config = EnvironmentOf(child, "TF_CONFIG");
+    if (config.empty()) continue;
+    const auto task = nlohmann::json::parse(config).at("task");
+    if (task.at("type") == job && task.at("index") == index) return child;
+  }
+  return -1;
+}
+
+TEST(LaunchTest, TheSummaryAddsUp) {
+  const std::string path = testing::TempDir() + "weir_launch_summary.json";
+  Process launcher(Launch({"--ps", "2", "--workers", "3", "--summary", path}, "600"));
+  ASSERT_EQ(launcher.Wait(seconds(60)), 0) << launcher.Output();
+  std::ifstream file(path);
+  const auto summary = nlohmann::json::parse(file);
+  std::remove(path.c_str());
+  EXPECT_EQ(summary.at("global_steps"), 600);
+  EXPECT_GT(summary.at("steps_per_second"), 0);
+  EXPECT_GT(summary.at("seconds"), 0);
+  int steps = 0;
+  ASSERT_EQ(summary.at("workers").size(), 3u);
+  for (const auto& worker : summary.at("workers")) steps += worker.at("steps").get<int>();
+  EXPECT_EQ(steps, 600);
+  ASSERT_EQ(summary.at("ps").size(), 2u);
+  int trained = 0;
+  for (const auto& ps : summary.at("ps")) {
+    EXPECT_GT(ps.at("bytes"), 0) << ps;
+    for (const auto& variable : ps.at("variables")) {
+      if (variable.at("name") != "slope" && variable.at("name") != "offset") continue;
+      EXPECT_EQ(variable.at("updates"), 600) << variable;
+      EXPECT_EQ(variable.at("bytes"), 4) << variable;
+      ++trained;
+    }
+  }
+  EXPECT_EQ(trained, 2);
+  for (const char* field : {"p50", "p99", "max"}) EXPECT_GE(summary.at("staleness").at(field), 0);
+}
+
+TEST(LaunchTest, CtrlCEndsEverything) {
+  Process launcher(Launch({"--ps", "2", "--workers", "2"}, "100000000"));
+  ASSERT_TRUE(launcher.AwaitOutput("[worker:1] ", seconds(30))) << launcher.Output();
+  const std::vector<pid_t> children = launcher.Children();
+  EXPECT_EQ(children.size(), 4u);
+  launcher.Signal(SIGINT);
+  EXPECT_EQ(launcher.Wait(seconds(10)), 128 + SIGINT) << launcher.Output();
+  EXPECT_TRUE(AwaitGone(children, seconds(1)));
+  EXPECT_THAT(launcher.Output(), HasSubstr("interrupted"));
+}
+
+TEST(LaunchTest, ADeadLauncherTakesItsTasksAlong) {
+  Process launcher(Launch({"--ps", "1", "--workers", "2"}, "100000000"));
+  ASSERT_TRUE(launcher.AwaitOutput("[worker:1] ", seconds(30))) << launcher.Output();
+  const std::vector<pid_t> children = launcher.Children();
+  launcher.Signal(SIGKILL);
+  EXPECT_TRUE(AwaitGone(children, seconds(5)));
+}
+
+TEST(LaunchTest, AKilledWorkerIsNamedAndTheOthersFinish) {
+  Process launcher(Launch({"--ps", "1", "--workers", "2"}, "30000"));
+  ASSERT_TRUE(launcher.AwaitOutput("[worker:1] ", seconds(30))) << launcher.Output();
+  const std::vector<pid_t> children = launcher.Children();
+  const pid_t victim = FindTask(launcher, "worker", 1);
+  ASSERT_GT(victim, 0) << launcher.Output();
+  ::kill(victim, SIGKILL);
+  EXPECT_EQ(launcher.Wait(seconds(60)), 1) << launcher.Output();
+  EXPECT_THAT(launcher.Output(), HasSubstr("worker:1 was killed by signal 9"));
+  EXPECT_THAT(launcher.Output(), HasSubstr("first failure: worker:1"));
+  EXPECT_THAT(launcher.Output(), HasSubstr("[worker:0] y = "));  // the survivor finished
+  EXPECT_TRUE(AwaitGone(children, seconds(1)));
+}
+
+TEST(LaunchTest, AKilledPsEndsTheJob) {
+  Process launcher(Launch({"--ps", "1", "--workers", "2"}, "100000000"));
+  ASSERT_TRUE(launcher.AwaitOutput("[worker:1] ", seconds(30))) << launcher.Output();
+  const std::vector<pid_t> children = launcher.Children();
+  ::kill(FindTask(launcher, "ps", 0), SIGKILL);
+  EXPECT_EQ(launcher.Wait(seconds(20)), 1) << launcher.Output();
+  EXPECT_THAT(launcher.Output(), HasSubstr("first failure: ps:0 was killed by signal 9"));
+  EXPECT_TRUE(AwaitGone(children, seconds(1)));
+}
+
+TEST(LaunchTest, AProgramThatIsNotThereIsSaidSo) {
+  Process launcher({kWeir, "launch", "--", "/no/such/program"});
+  EXPECT_EQ(launcher.Wait(seconds(10)), 1);
+  EXPECT_THAT(launcher.Output(), HasSubstr("/no/such/program"));
+}
+
+TEST(LaunchTest, ATakenPortIsNamedWithItsReason) {
+  const std::string address = FreeAddresses(1)[0];
+  const std::vector<std::string> serve = {kWeir,   "serve", "--cluster", "ps=" + address,
+                                          "--job", "ps",    "--task",    "0"};
+  Process first(serve);
+  ASSERT_TRUE(first.AwaitOutput("serving", seconds(20))) << first.Output();
+  Process second(serve);
+  EXPECT_EQ(second.Wait(seconds(20)), 1);
+  EXPECT_THAT(second.Output(), HasSubstr("ps:0"));
+  EXPECT_THAT(second.Output(), HasSubstr(address));
+  EXPECT_THAT(second.Output(), HasSubstr("Address already in use"));
+  first.Signal(SIGTERM);
+  EXPECT_EQ(first.Wait(seconds(10)), 0) << first.Output();
+}
+
+}  // namespace
+}  // namespace weir::testing_process
