@@ -95,6 +95,12 @@ class Job::Impl {
     return weir::ReplicaDeviceSetter(setter);
   }
 
+  /// Where workers count themselves: on a ps, or on the first worker where there is none.
+  DeviceFunction MeetingPlace() const {
+    if (DeviceFunction setter = Setter({})) return setter;
+    return [](const Node&) { return std::string("/job:worker/task:0"); };
+  }
+
   cli::TrainingMonitor::Options MonitorOptions() const {
     const bool lines = !pipe.is_open() && !options.no_progress;
     return {.task = role.config.task.ToString(),
@@ -211,8 +217,8 @@ absl::StatusOr<Session> Job::OpenSession(Graph& graph) {
   const int workers =
       flags.wait_for_workers >= 0 ? flags.wait_for_workers : impl_->wait_for_workers;
   if (workers > 1) {
-    impl_->ready.emplace(graph, ReplicaDeviceSetter(), "ready");
-    impl_->done.emplace(graph, ReplicaDeviceSetter(), "done");
+    impl_->ready.emplace(graph, impl_->MeetingPlace(), "ready");
+    impl_->done.emplace(graph, impl_->MeetingPlace(), "done");
   }
   SessionOptions options;
   options.start_timeout = Milliseconds(flags.start_timeout_s);
