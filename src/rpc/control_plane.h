@@ -26,11 +26,13 @@ struct Caller {
   std::uint64_t from_incarnation = 0;
   TaskId to;                         // empty job: whoever listens there
   std::uint64_t to_incarnation = 0;  // 0: any
+  bool operator==(const Caller&) const = default;
 };
 
 struct StalenessStatus {
   std::uint64_t count = 0, p50 = 0, p99 = 0, max = 0;
   double mean = 0;
+  bool operator==(const StalenessStatus&) const = default;
 };
 
 struct VariableStatus {
@@ -43,6 +45,7 @@ struct VariableStatus {
   bool initialized = false;
   bool trainable = true;
   StalenessStatus staleness;
+  bool operator==(const VariableStatus&) const = default;
 };
 
 struct TaskStatus {
@@ -57,6 +60,7 @@ struct TaskStatus {
   std::uint64_t steps_running = 0;
   std::uint64_t bytes_in = 0, bytes_out = 0;  // of the data plane
   std::vector<VariableStatus> variables;      // only when asked for
+  bool operator==(const TaskStatus&) const = default;
 };
 
 /// One task's share of a plan.
@@ -78,12 +82,14 @@ struct SessionReply {
   std::uint64_t session = 0;
   std::string data_address;  // of the task whose master keeps the session
   std::uint64_t incarnation = 0;
+  bool operator==(const SessionReply&) const = default;
 };
 
 struct PlanReply {
   std::uint64_t plan = 0;
   std::string dump;  // graph::DumpText of the plan
   int num_fetches = 0;
+  bool operator==(const PlanReply&) const = default;
 };
 
 /// What a task answers; implemented by runtime/server. Called on threads of the control plane,
@@ -124,8 +130,9 @@ using Reply = std::function<void(absl::StatusOr<T>)>;
 using StatusReply = std::function<void(absl::Status)>;
 
 /// Calls one task. Methods never block; the reply is called exactly once, on a thread of the
-/// control plane, never inside the call. Errors: Unavailable (nobody there), DeadlineExceeded, or
-/// what the service returned.
+/// control plane, never inside the call, and must not block for long. A call outlives its client.
+/// Errors: Unavailable (nobody there), DeadlineExceeded, InvalidArgument for what cannot travel (an
+/// address that is none, a tensor of a type without a code), or what the service returned.
 class TaskClient {
  public:
   virtual ~TaskClient() = default;
@@ -158,11 +165,14 @@ class ControlServer {
   virtual ~ControlServer() = default;
   virtual std::string Address() const = 0;
   virtual int Port() const = 0;
-  /// Refuses new calls, cancels those that outlive `grace`, returns within `grace` and a little.
+  /// Refuses new calls, cancels those that outlive `grace` (they get Unavailable), returns within
+  /// `grace` and a little. A method of the service may still be running then: the destructor waits
+  /// for it.
   virtual void Close(Duration grace) = 0;
 };
 
-/// A kind of control plane. Thread-safe.
+/// A kind of control plane. Thread-safe. Destroying it ends the calls of its clients that are in
+/// flight: they are answered with Cancelled, as is every later call of a client that lives on.
 class ControlPlane {
  public:
   virtual ~ControlPlane() = default;
