@@ -44,20 +44,24 @@ class Connection {
  public:
   virtual ~Connection() = default;
 
-  /// Begins to deliver frames to `handler`. Called once, before anything arrives is lost: bytes
-  /// wait in the transport until then.
+  /// Begins to deliver frames to `handler`. Called at most once; what arrives before waits in the
+  /// transport. From then on the connection lives until it is closed, whoever holds it; one that
+  /// is never started is closed when its last holder lets go. REQUIRES: the transport has not been
+  /// joined (its loops are needed to call the handler; afterwards the handler is just released).
   virtual void Start(std::shared_ptr<FrameHandler> handler) = 0;
 
   /// Queues `frame`. Frames leave in the order of the calls; those queued while the loop is busy
-  /// leave together in one gathered write. Dropped silently once the connection is closed: OnClosed
-  /// tells.
+  /// leave together in one gathered write, and what a handler sends leaves after it has returned.
+  /// May be called before Start(). Dropped silently once the connection is closed: OnClosed tells.
   virtual void Send(Frame frame) = 0;
 
-  /// Bytes queued and not yet handed to the operating system.
+  /// Bytes queued and not yet handed to the operating system (to the peer, where there is none in
+  /// between).
   virtual std::size_t QueuedBytes() const = 0;
 
-  /// Closes both directions. Queued frames are flushed when `reason` is OK, for at most the
-  /// transport's linger time, and dropped otherwise. Idempotent; the first reason counts.
+  /// Closes both directions: nothing that arrives is delivered any more. Queued frames are flushed
+  /// when `reason` is OK, for at most the transport's linger time, and dropped otherwise.
+  /// Idempotent; the first reason counts.
   virtual void Close(absl::Status reason) = 0;
 
   /// "127.0.0.1:4711", for messages.
@@ -71,7 +75,9 @@ class Listener {
   /// brackets.
   virtual std::string Address() const = 0;
   virtual int Port() const = 0;
-  /// No more connections are accepted after this returns; accepted ones live on.
+  /// No more connections are accepted after this returns, and the port is free; accepted ones live
+  /// on. A call of the accept callback that has begun may still be running. Idempotent; the
+  /// destructor does the same.
   virtual void Close() = 0;
 };
 
@@ -87,12 +93,15 @@ class Transport {
   virtual absl::StatusOr<std::unique_ptr<Listener>> Listen(const std::string& host, int port,
                                                            AcceptCallback on_accept) = 0;
   /// Connects to `address` ("host:port"). `done` is called exactly once, on a loop: with the
-  /// connection, or Unavailable (refused, unreachable, unknown host) or DeadlineExceeded.
+  /// connection, or Unavailable (refused, unreachable, unknown host), DeadlineExceeded,
+  /// InvalidArgument (no address) or Cancelled (the transport was closed). REQUIRES: the transport
+  /// has not been joined.
   virtual void Dial(const std::string& address, TimePoint deadline, DialCallback done) = 0;
-  /// Closes listeners and connections (Cancelled) and takes no more calls; never blocks.
+  /// Closes listeners, connections and dials (Cancelled); what is begun from now on is cancelled at
+  /// once. Never blocks. A connection that is flushing after Close(OK) keeps its linger time.
   virtual void Close() = 0;
   /// Waits until every handler has had its OnClosed and the loops have ended. REQUIRES: Close() was
-  /// called, and the caller is not on a loop.
+  /// called, and the caller is not on a loop. The destructor does both.
   virtual void Join() = 0;
 };
 
