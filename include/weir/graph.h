@@ -245,6 +245,7 @@ class Graph {
   Draft Begin(const std::string& op, const std::string& name);
   void Report(const Node& node, const absl::Status& why);
   void Fail(Draft& draft, const absl::Status& why);
+  bool HasNode(int index) const;
   bool CheckOutput(Draft& draft, const Output& output);
   void AddInput(Draft& draft, const Output& output);
   void AddControlInput(Draft& draft, const Operation& before);

@@ -33,7 +33,8 @@ constexpr std::int64_t kDivisible[] = {24, 120};
 constexpr std::size_t kCandidatesMax = 24;
 constexpr std::size_t kUnknownsMax = 3;
 constexpr std::size_t kTriesMax = 600;
-constexpr std::size_t kRanksMax = 5;  // tried for an input of unknown rank: 0 to 4
+constexpr std::size_t kTriesOnCpuMax = 40;  // of an operator that has to be run in earnest
+constexpr std::size_t kRanksMax = 5;        // tried for an input of unknown rank: 0 to 4
 
 struct Dimension {
   std::size_t input = 0;
@@ -187,7 +188,7 @@ class Inference {
   void TryCombinations(const std::vector<std::int64_t>& candidates) {
     std::vector<std::size_t> digits(unknown_.size(), 0);
     std::vector<std::int64_t> guess(unknown_.size());
-    for (std::size_t tries = 0; tries < kTriesMax; ++tries) {
+    for (std::size_t tries = 0; tries < (probe_.has_meta() ? kTriesMax : kTriesOnCpuMax); ++tries) {
       for (std::size_t u = 0; u < digits.size(); ++u) guess[u] = candidates[digits[u]];
       const bool uniform = std::ranges::all_of(guess, [&](auto size) { return size == guess[0]; });
       if (!uniform) Try(guess);  // the others were tried already

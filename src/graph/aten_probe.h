@@ -33,6 +33,8 @@ class AtenProbe {
   Answer Ask(const Sizes& sizes);
 
   const AtenOperator& op() const { return cpu_.op(); }
+  /// False once it has turned out that there is no meta kernel.
+  bool has_meta() const { return has_meta_; }
 
  private:
   AtenProbe(AtenCall meta, AtenCall cpu, const std::vector<OutputInfo>& inputs);

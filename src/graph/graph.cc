@@ -86,33 +86,25 @@ int Graph::FindNode(const std::string& name) const {
 }
 
 Operation Graph::AddNode(Node node) {
-  Draft draft = Begin(node.op, node.op == "Variable" ? "" : node.name);
-  const std::string name = node.op == "Variable" ? node.name : draft.node.name;
+  Draft draft = Begin(node.op, node.name);
+  const std::vector<Edge> inputs = std::exchange(node.inputs, {});
+  node.name = draft.node.name;
   draft.node = std::move(node);
-  draft.node.name = name;
-  if (draft.node.op == "Variable") NameVariable(draft.node, name);
-  std::erase_if(draft.node.inputs, [&](const Edge& edge) {
-    if (edge.is_control()) {
-      if (edge.node >= 0 && static_cast<std::size_t>(edge.node) < def_.nodes.size()) return false;
-      Fail(draft, absl::InvalidArgumentError(
-                      absl::StrCat("waits for node ", edge.node, ", which does not exist")));
-      return true;
-    }
-    return !CheckOutput(draft, Output(this, edge.node, edge.output));
-  });
-  std::ranges::stable_partition(draft.node.inputs,
-                                [](const Edge& edge) { return !edge.is_control(); });
+  for (const Edge& edge : inputs) {
+    if (!edge.is_control()) AddInput(draft, {this, edge.node, edge.output});
+  }
+  for (const Edge& edge : inputs) {
+    if (edge.is_control()) AddControlInput(draft, {this, edge.node});
+  }
   return {this, Finish(std::move(draft))};
 }
 
 Graph::Draft Graph::Begin(const std::string& op, const std::string& name) {
   Draft draft;
   draft.node.op = op;
-  draft.node.name = name;
-  if (graph::FindOp(op) == nullptr) {
-    Fail(draft, absl::InvalidArgumentError(absl::StrCat("unknown op '", op, "'")));
-  }
-  if (op != "Variable") {
+  if (op == "Variable") {
+    NameVariable(draft.node, name);
+  } else {
     const std::string wanted = name.empty() ? op : name;
     draft.node.name = UniqueName(wanted);
     if (!graph::IsNodeName(wanted)) {
@@ -120,6 +112,9 @@ Graph::Draft Graph::Begin(const std::string& op, const std::string& name) {
                              "a name begins with a letter, digit or '.', and goes on with these or "
                              "'_', '-', '/', '\\'"));
     }
+  }
+  if (graph::FindOp(op) == nullptr) {
+    Fail(draft, absl::InvalidArgumentError(absl::StrCat("unknown op '", op, "'")));
   }
   return draft;
 }
@@ -141,6 +136,10 @@ std::string Graph::UniqueName(const std::string& wanted) {
   return name;
 }
 
+bool Graph::HasNode(int index) const {
+  return index >= 0 && static_cast<std::size_t>(index) < def_.nodes.size();
+}
+
 bool Graph::CheckOutput(Draft& draft, const Output& output) {
   if (!output.valid()) {
     Fail(draft, absl::InvalidArgumentError("an input is no tensor (a default-made Output)"));
@@ -151,9 +150,7 @@ bool Graph::CheckOutput(Draft& draft, const Output& output) {
                     absl::StrCat("input '", output.name(), "' belongs to another graph")));
     return false;
   }
-  const bool node_exists =
-      output.node() >= 0 && static_cast<std::size_t>(output.node()) < def_.nodes.size();
-  if (!node_exists || output.index() < 0 ||
+  if (!HasNode(output.node()) || output.index() < 0 ||
       static_cast<std::size_t>(output.index()) >= node(output.node()).outputs.size()) {
     Fail(draft,
          absl::InvalidArgumentError(absl::StrCat("an input is output ", output.index(), " of node ",
@@ -168,7 +165,7 @@ void Graph::AddInput(Draft& draft, const Output& output) {
 }
 
 void Graph::AddControlInput(Draft& draft, const Operation& before) {
-  if (!before.valid() || before.graph() != this) {
+  if (before.graph() != this || !HasNode(before.node())) {
     Fail(draft, absl::InvalidArgumentError("waits for an operation that is none of this graph"));
     return;
   }

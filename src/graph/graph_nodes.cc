@@ -102,7 +102,6 @@ void Graph::NameVariable(Node& node, const std::string& name) {
 weir::Variable Graph::Variable(const std::string& name, const Initializer& initializer,
                                const VariableOptions& options) {
   Draft draft = Begin("Variable", name);
-  NameVariable(draft.node, name);
   for (const absl::Status& status : {graph::CheckInitializer(initializer), CheckOptions(options)}) {
     if (!status.ok()) Fail(draft, status);
   }
