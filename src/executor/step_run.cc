@@ -119,11 +119,19 @@ void StepRun::Handle(Arrival& arrival) {
     if (!failed()) FailNode(arrival.node, arrival.value.status());
     return;
   }
-  NodeContext context(*this, state_, arrival.node);
-  const absl::Status accepted =
-      impl_.kernels[arrival.node]->Accept(context, *std::move(arrival.value));
-  if (!accepted.ok()) return FailNode(arrival.node, accepted);
-  state_.Complete(arrival.node);
+  const absl::Status status = TryAccept(arrival.node, *std::move(arrival.value));
+  if (!status.ok()) FailNode(arrival.node, status);
+}
+
+absl::Status StepRun::TryAccept(std::uint32_t node, Value value) {
+  try {
+    NodeContext context(*this, state_, node);
+    WEIR_RETURN_IF_ERROR(impl_.kernels[node]->Accept(context, std::move(value)));
+    state_.Complete(node);
+    return absl::OkStatus();
+  } catch (...) {
+    return CurrentExceptionToStatus(absl::StatusCode::kInternal, impl_.labels[node]);
+  }
 }
 
 void StepRun::RunNode(std::uint32_t node) {

@@ -59,6 +59,7 @@ class StepRun final : public StepHost, public std::enable_shared_from_this<StepR
   void RunReady();
   void RunNode(std::uint32_t node);
   absl::Status TryRunNode(std::uint32_t node);
+  absl::Status TryAccept(std::uint32_t node, Value value);
   /// Ends the step when somebody has aborted it.
   void CheckAbort();
   void FailNode(std::uint32_t node, const absl::Status& status);

@@ -152,25 +152,6 @@ TEST_P(GrpcTest, MastersThatWaitDoNotKeepWorkersFromAnswering) {
   for (const auto& session : sessions) EXPECT_TRUE(Get(session).ok()) << Get(session).status();
 }
 
-TEST_P(GrpcTest, WhoseDeadlineHasPassedIsNotServedAnyMore) {
-  Serve();
-  service_.record = false;
-  Latch latch(&scheduler());
-  service_.on_call = [&] { latch.Wait(); };
-  constexpr int kCalls = 60;
-  std::vector<Inbox<absl::Status>> inboxes;
-  for (int i = 0; i < kCalls; ++i) {
-    client_->Announce({}, Within(std::chrono::milliseconds(300)),
-                      inboxes.emplace_back(driver_.get()).Reply());
-  }
-  for (const auto& inbox : inboxes) {
-    EXPECT_EQ(Get(inbox).code(), absl::StatusCode::kDeadlineExceeded);
-  }
-  latch.Open();
-  server_ = nullptr;
-  EXPECT_LT(service_.calls, kCalls);
-}
-
 TEST_P(GrpcTest, WhatIsNoRequestIsRefusedAndDoesNoHarm) {
   Serve();
   std::mt19937 random(5);
