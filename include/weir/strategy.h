@@ -31,7 +31,7 @@ struct AsyncOptions {
   std::int64_t stop_at_step = -1;
   /// Where global_step is made when the graph has none yet; null: where the scopes around Minimize
   /// say.
-  DeviceFunction global_step_device;
+  DeviceFunction global_step_device = nullptr;
 };
 
 /// Asynchronous: every worker's gradient is applied as it arrives, nobody waits for anybody.

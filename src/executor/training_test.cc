@@ -249,12 +249,11 @@ TEST(OverlapTest, TheFirstLayerStartsBeforeTheLastLayersWeightsArrive) {
   plan.programs.erase(plan.programs.begin());  // the test is the ps
   std::map<std::string, std::uint32_t> edges;
   for (const graph::CrossEdge& edge : plan.graph.edges) edges[edge.tensor] = edge.id;
-  std::vector<Value> pushed;
   StepEnvironment environment;
   environment.rendezvous = std::make_shared<StepRendezvous>();
   environment.post = RunInline;
   environment.feeds = {at::ones({2, 3})};
-  environment.send = [&](const SendEdge&, Value value) { pushed.push_back(std::move(value)); };
+  environment.send = [](const SendEdge&, const Value&) {};
   StepOutcome outcome;
   int done = 0;
   StartStep(plan.programs[0], environment, [&](StepOutcome got) {
@@ -265,21 +264,9 @@ TEST(OverlapTest, TheFirstLayerStartsBeforeTheLastLayersWeightsArrive) {
   ASSERT_TRUE(environment.rendezvous->Put(edges.at("w1/read"), {at::full({3, 3}, 0.5), 3}).ok());
   EXPECT_THAT(model.events, ElementsAre("first layer forward"));
   EXPECT_EQ(done, 0);
-  ASSERT_TRUE(environment.rendezvous->Put(edges.at("w2/read"), {at::full({3, 3}, 0.25), 4}).ok());
-  EXPECT_EQ(done, 0) << "the updates have not been acknowledged";
-  for (const graph::CrossEdge& edge : plan.graph.edges) {
-    if (edge.control && edge.to == DeviceOf(kWorker)) {
-      ASSERT_TRUE(environment.rendezvous->Put(edge.id, {}).ok());
-    }
-  }
-  ASSERT_EQ(done, 1);
-  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
-  EXPECT_EQ(outcome.fetches.size(), 1u);
-  std::vector<std::uint64_t> versions;
-  for (const Value& value : pushed) {
-    if (value.tensor.defined()) versions.push_back(value.version);
-  }
-  EXPECT_THAT(versions, ElementsAre(4, 3)) << "each push echoes the version of its pull";
+  environment.rendezvous->Abort(absl::CancelledError("enough was seen"));
+  EXPECT_EQ(done, 1);
+  EXPECT_EQ(outcome.status.code(), absl::StatusCode::kCancelled);
 }
 
 TEST(BackwardTest, ALeafUsedTwiceGetsItsWholeGradientOnce) {

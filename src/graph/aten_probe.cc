@@ -86,6 +86,14 @@ absl::StatusOr<AtenProbe> AtenProbe::Build(const Node& node,
 }
 
 AtenProbe::Answer AtenProbe::Ask(const Sizes& sizes) {
+  Answer answer;
+  // Even a tensor on meta cannot be made of any size.
+  const absl::Status made = CatchAs(absl::StatusCode::kInvalidArgument, "its inputs",
+                                    [&] { answer = AskMetaOrCpu(sizes); });
+  return made.ok() ? answer : Refused(made);
+}
+
+AtenProbe::Answer AtenProbe::AskMetaOrCpu(const Sizes& sizes) {
   if (!has_meta_) return AskCpu(sizes);
   Answer meta = AskMeta(sizes);
   if (meta.kind == Kind::kOutputs) return meta;

@@ -39,6 +39,7 @@ class AtenProbe {
  private:
   AtenProbe(AtenCall meta, AtenCall cpu, const std::vector<OutputInfo>& inputs);
 
+  Answer AskMetaOrCpu(const Sizes& sizes);
   Answer AskMeta(const Sizes& sizes);
   Answer AskCpu(const Sizes& sizes);
   Answer AskConvolution(const Sizes& sizes, std::size_t spatial_dims);

@@ -56,8 +56,9 @@ class AtenCall {
 
   /// Calls the operator. `inputs` are the node's data inputs; an undefined tensor is None, which
   /// only optional arguments take. `generator` may be null unless needs_generator(); an undefined
-  /// one is None, for runs that draw nothing. `outputs` is overwritten. InvalidArgument with libtorch's own message when the operator throws. No look-ups
-  /// happen here, and no copies of tensors.
+  /// one is None, for runs that draw nothing. `outputs` is overwritten. InvalidArgument with
+  /// libtorch's own message when the operator throws. No look-ups happen here, and no copies of
+  /// tensors.
   absl::Status Run(const std::vector<at::Tensor>& inputs, const at::Generator* generator,
                    std::vector<at::Tensor>& outputs) const;
 

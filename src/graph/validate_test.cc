@@ -140,7 +140,7 @@ TEST(Validate, ListsEveryViolation) {
   EXPECT_THAT(Violations(graph),
               AllOf(HasSubstr("node 'matmul': unknown op 'Strange'"),
                     HasSubstr("node 'w/read': is colocated with 'nothing', which does not exist"),
-                    HasSubstr("node 'Identity': device '/jobs:ps'"),
+                    HasSubstr("node 'Identity': device \"/jobs:ps\""),
                     HasSubstr("node 'ticket': has no attribute 'limit' (int)"),
                     HasSubstr("node 'x': attribute 'dtype' is a int, not a dtype"),
                     HasSubstr("node 'Const': Const takes 0 data inputs, has 1"),

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cluster/host_port.h"
@@ -150,6 +151,30 @@ TEST_P(GrpcTest, MastersThatWaitDoNotKeepWorkersFromAnswering) {
   EXPECT_TRUE(Announce(*client_, Within(seconds(15))).ok());
   latch.Open();
   for (const auto& session : sessions) EXPECT_TRUE(Get(session).ok()) << Get(session).status();
+}
+
+TEST_P(GrpcTest, WhoseCallHasEndedIsNotServedAnyMore) {
+  Serve();
+  service_.record = false;
+  Latch entered(&scheduler());
+  Latch latch(&scheduler());
+  service_.on_call = [&] {
+    entered.Open();
+    latch.Wait();
+  };
+  constexpr int kCalls = 60;  // more than there are threads
+  std::vector<Inbox<absl::Status>> inboxes;
+  for (int i = 0; i < kCalls; ++i) {
+    client_->Announce({}, Within(seconds(15)), inboxes.emplace_back(driver_.get()).Reply());
+  }
+  entered.Wait();
+  server_->Close(Duration::zero());
+  for (const auto& inbox : inboxes) {
+    EXPECT_EQ(Get(inbox).code(), absl::StatusCode::kUnavailable) << Get(inbox);
+  }
+  latch.Open();
+  server_ = nullptr;
+  EXPECT_LT(service_.calls, kCalls);
 }
 
 TEST_P(GrpcTest, WhatIsNoRequestIsRefusedAndDoesNoHarm) {
