@@ -68,7 +68,8 @@ class Job {
   /// many there are).
   absl::Status Finish(Session& session);
 
-  /// Asks every other task of the cluster that serves to end. A launcher does this by itself for its ps tasks.
+  /// Asks every other task of the cluster that serves to end. A launcher does this by itself for
+  /// its ps tasks.
   void EndJob();
 
   /// A result for the summary of the launcher (--summary), under `name`: "test_accuracy".
