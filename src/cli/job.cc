@@ -97,7 +97,7 @@ class Job::Impl {
 
   /// Where workers count themselves: on a ps, or on the first worker where there is none.
   DeviceFunction MeetingPlace() const {
-    if (DeviceFunction setter = Setter({})) return setter;
+    if (role.config.cluster.NumTasks(kPsJob) > 0) return Setter({});
     return [](const Node&) { return std::string("/job:worker/task:0"); };
   }
 

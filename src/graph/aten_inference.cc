@@ -30,9 +30,9 @@ constexpr std::int64_t kOne = 1;
 constexpr std::int64_t kDivisible[] = {24, 120};
 
 // Bounds of the search for sizes that fit together.
-constexpr std::size_t kCandidatesMax = 24;
+constexpr std::size_t kCandidatesMax = 16;
 constexpr std::size_t kUnknownsMax = 3;
-constexpr std::size_t kTriesMax = 600;
+constexpr std::size_t kTriesMax = 256;
 constexpr std::size_t kTriesOnCpuMax = 40;  // of an operator that has to be run in earnest
 constexpr std::size_t kRanksMax = 5;        // tried for an input of unknown rank: 0 to 4
 

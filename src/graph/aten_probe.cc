@@ -10,6 +10,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -65,6 +66,17 @@ OutputInfo Describe(const at::Tensor& tensor) {
           .differentiable = tensor.requires_grad()};
 }
 
+std::set<std::int64_t> NumbersIn(const AttrMap& attrs) {
+  std::set<std::int64_t> numbers;
+  for (const auto& [name, value] : attrs) {
+    if (const auto* number = std::get_if<std::int64_t>(&value)) numbers.insert(*number);
+    if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
+      numbers.insert(list->begin(), list->end());
+    }
+  }
+  return numbers;
+}
+
 void ForgetDims(std::vector<OutputInfo>& outputs) {
   for (OutputInfo& output : outputs) {
     if (output.shape) std::ranges::fill(*output.shape, -1);
@@ -76,13 +88,17 @@ void ForgetDims(std::vector<OutputInfo>& outputs) {
 AtenProbe::AtenProbe(AtenCall meta, AtenCall cpu, const std::vector<OutputInfo>& inputs)
     : meta_(std::move(meta)), cpu_(std::move(cpu)), inputs_(&inputs) {
   data_dependent_ = cpu_.op().handle().hasTag(at::Tag::dynamic_output_shape);
+  dtypes_confirmed_ = std::ranges::all_of(
+      inputs, [&](const OutputInfo& input) { return input.dtype == inputs.front().dtype; });
 }
 
 absl::StatusOr<AtenProbe> AtenProbe::Build(const Node& node,
                                            const std::vector<OutputInfo>& inputs) {
   WEIR_ASSIGN_OR_RETURN(AtenCall meta, AtenCall::Build(node, at::Device(at::kMeta)));
   WEIR_ASSIGN_OR_RETURN(AtenCall cpu, AtenCall::Build(node));
-  return AtenProbe(std::move(meta), std::move(cpu), inputs);
+  AtenProbe probe(std::move(meta), std::move(cpu), inputs);
+  probe.attr_numbers_ = NumbersIn(node.attrs);
+  return probe;
 }
 
 AtenProbe::Answer AtenProbe::Ask(const Sizes& sizes) {
@@ -96,12 +112,25 @@ AtenProbe::Answer AtenProbe::Ask(const Sizes& sizes) {
 AtenProbe::Answer AtenProbe::AskMetaOrCpu(const Sizes& sizes) {
   if (!has_meta_) return AskCpu(sizes);
   Answer meta = AskMeta(sizes);
-  if (meta.kind == Kind::kOutputs) return meta;
+  if (meta.kind == Kind::kOutputs) {
+    trusts_meta_ = true;
+    return ConfirmDtypes(sizes, std::move(meta));
+  }
+  if (trusts_meta_) return meta;
   // Either the inputs are wrong, or there is no meta kernel; the CPU knows, and explains it better.
+  const bool blames_meta = BlamesMeta(std::string(meta.error.message()));
   Answer cpu = AskCpu(sizes);
   if (cpu.kind == Kind::kOutputs) has_meta_ = false;
-  const bool sure = cpu.kind == Kind::kUnknown && !BlamesMeta(std::string(meta.error.message()));
-  return sure ? meta : cpu;
+  if (cpu.kind == Kind::kRefused) trusts_meta_ = !blames_meta;
+  return cpu.kind == Kind::kUnknown && !blames_meta ? meta : cpu;
+}
+
+// Meta kernels check shapes, but not always that dtypes go together.
+AtenProbe::Answer AtenProbe::ConfirmDtypes(const Sizes& sizes, Answer meta) {
+  if (dtypes_confirmed_) return meta;
+  dtypes_confirmed_ = true;
+  Answer cpu = AskCpu(sizes);
+  return cpu.kind == Kind::kRefused ? cpu : meta;
 }
 
 std::vector<at::Tensor> AtenProbe::MakeInputs(const Sizes& sizes, at::Device device,
@@ -220,8 +249,9 @@ std::int64_t ScaleUp(std::int64_t dim_a, std::int64_t dim_b, const Stand& a, con
 
 }  // namespace
 
-// Too large to run: try with small numbers in the place of the largest. Works where dimensions are
-// handed through, as in a look-up in a large table.
+// Too large to run: try with small numbers in the place of the largest, except of those that are
+// also among the attributes. Works where dimensions are handed through, as in a look-up in a large
+// table.
 AtenProbe::Answer AtenProbe::AskScaledDown(const Sizes& sizes) {
   Stand a;
   Stand b;
@@ -231,7 +261,9 @@ AtenProbe::Answer AtenProbe::AskScaledDown(const Sizes& sizes) {
   while (Bytes(small) > kCpuBytesMax) {
     std::int64_t largest = 0;
     for (const auto& dims : small) {
-      for (std::int64_t dim : dims) largest = std::max(largest, dim);
+      for (std::int64_t dim : dims) {
+        if (!attr_numbers_.contains(dim)) largest = std::max(largest, dim);
+      }
     }
     if (largest <= 2 * prime_b) return Unknown();
     a[largest] = prime_a;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -40,6 +41,7 @@ class AtenProbe {
   AtenProbe(AtenCall meta, AtenCall cpu, const std::vector<OutputInfo>& inputs);
 
   Answer AskMetaOrCpu(const Sizes& sizes);
+  Answer ConfirmDtypes(const Sizes& sizes, Answer meta);
   Answer AskMeta(const Sizes& sizes);
   Answer AskCpu(const Sizes& sizes);
   Answer AskConvolution(const Sizes& sizes, std::size_t spatial_dims);
@@ -53,8 +55,11 @@ class AtenProbe {
   AtenCall meta_;
   AtenCall cpu_;
   const std::vector<OutputInfo>* inputs_;
-  bool has_meta_ = true;         // until it turns out that there is no kernel
-  bool data_dependent_ = false;  // the shapes of its outputs depend on its inputs' data
+  std::set<std::int64_t> attr_numbers_;
+  bool has_meta_ = true;           // no sign yet that there is no meta kernel
+  bool trusts_meta_ = false;       // what it refuses is wrong
+  bool dtypes_confirmed_ = false;  // the CPU takes them together
+  bool data_dependent_ = false;    // the shapes of its outputs depend on its inputs' data
 };
 
 }  // namespace weir::graph

@@ -143,6 +143,8 @@ TEST_F(ShapeInference, LargeTablesAreNotTouched) {
   EXPECT_EQ(Text(ops::embedding(table, Long({-1, 20}))), "float32 {-1, 20, 64} differentiable");
   EXPECT_EQ(Text(graph_.Aten("aten::index_select", "", {table.read(), 0, Long({-1})})[0]),
             "float32 {-1, 64} differentiable");
+  EXPECT_EQ(Text(ops::layer_norm(Float({4096, 8192}), {8192})),
+            "float32 {4096, 8192} differentiable");
 }
 
 TEST_F(ShapeInference, LargeConvolutionsAreNotRun) {
@@ -193,6 +195,12 @@ TEST_F(ShapeInference, FactoriesMakeNothing) {
 
 TEST_F(ShapeInference, MixedDtypesArePromoted) {
   EXPECT_EQ(Text(Float({2}) + Long({2})), "float32 {2} differentiable");
+}
+
+TEST_F(ShapeInference, DtypesThatDoNotGoTogetherAreErrors) {
+  expect_ok_ = false;
+  ops::matmul(Float({2, 2}), Long({2, 2}));
+  EXPECT_THAT(Errors(graph_), HasSubstr("node 'matmul' (aten::matmul): expected"));
 }
 
 TEST_F(ShapeInference, ASizeBeyondMemoryIsAnErrorOfItsNode) {
