@@ -21,6 +21,8 @@
 namespace weir::rpc {
 namespace {
 
+using std::string_literals::operator""s;
+
 Node Constant(std::string name, at::Tensor value) {
   Node node;
   node.name = std::move(name);
@@ -55,7 +57,7 @@ Node EveryAttribute() {
   node.attrs["none"] = std::monostate();
   node.attrs["flag"] = false;
   node.attrs["real"] = -kInfinity;
-  node.attrs["text"] = std::string("zero \0 and no UTF-8 \xff\xfe", 24);
+  node.attrs["text"] = "zero \0 and no UTF-8 \xff\xfe"s;
   node.attrs["empty text"] = std::string();
   node.attrs["dtype"] = at::kBFloat16;
   node.attrs["no dtype"] = at::ScalarType::Undefined;
