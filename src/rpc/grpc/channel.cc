@@ -17,6 +17,13 @@ int Milliseconds(Duration duration) {
   return static_cast<int>(std::clamp<std::int64_t>(count, 1, std::numeric_limits<int>::max()));
 }
 
+/// localhost is not looked up: gRPC's resolver (c-ares) loses its name each time, and servers at
+/// localhost listen at 127.0.0.1 too.
+std::string Target(const HostPort& address) {
+  if (address.host != "localhost") return address.ToString();
+  return HostPort{"127.0.0.1", address.port}.ToString();
+}
+
 }  // namespace
 
 std::shared_ptr<grpc::Channel> NewChannel(const HostPort& address, const GrpcOptions& options) {
@@ -30,8 +37,7 @@ std::shared_ptr<grpc::Channel> NewChannel(const HostPort& address, const GrpcOpt
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, Milliseconds(options.backoff_max));
   // Despite its name this one bounds the attempt itself.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, Milliseconds(options.connect_timeout));
-  return grpc::CreateCustomChannel(address.ToString(), grpc::InsecureChannelCredentials(),
-                                   arguments);
+  return grpc::CreateCustomChannel(Target(address), grpc::InsecureChannelCredentials(), arguments);
 }
 
 ChannelSource::ChannelSource(const HostPort& address, const GrpcOptions& options)
