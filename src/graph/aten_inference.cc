@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <random>
 #include <set>
 #include <string>
 #include <utility>
@@ -29,12 +30,17 @@ constexpr std::int64_t kOne = 1;
 // Sizes that many numbers divide, for operators that cut a dimension in parts.
 constexpr std::int64_t kDivisible[] = {24, 120};
 
-// Bounds of the search for sizes that fit together.
+// Bounds of the search for sizes that fit together. A failed try costs 50 us, an exception's price.
 constexpr std::size_t kCandidatesMax = 16;
-constexpr std::size_t kUnknownsMax = 3;
-constexpr std::size_t kTriesMax = 256;
-constexpr std::size_t kTriesOnCpuMax = 40;  // of an operator that has to be run in earnest
-constexpr std::size_t kRanksMax = 5;        // tried for an input of unknown rank: 0 to 4
+constexpr std::size_t kCandidatesOfTwo = 12;  // tried in all combinations of two
+constexpr std::size_t kCandidatesOfThree = 6;
+constexpr std::size_t kCandidatesOfMany = 8;
+constexpr std::size_t kRandomTries = 128;
+constexpr std::int64_t kSizeMax = 1 << 20;
+constexpr std::size_t kRanksMax = 5;  // tried for an input of unknown rank: 0 to 4
+
+// A size for each unknown dimension.
+using Guess = std::vector<std::int64_t>;
 
 struct Dimension {
   std::size_t input = 0;
@@ -46,7 +52,6 @@ class Agreement {
  public:
   void Add(const Answer& answer) {
     if (answer.kind != Kind::kOutputs) return;
-    ++count_;
     if (!outputs_) {
       outputs_ = answer.outputs;
     } else if (outputs_->size() != answer.outputs.size()) {
@@ -56,12 +61,10 @@ class Agreement {
     }
   }
 
-  std::size_t count() const { return count_; }
   bool sizes_differ() const { return sizes_differ_; }
   std::optional<std::vector<OutputInfo>>& outputs() { return outputs_; }
 
  private:
-  std::size_t count_ = 0;
   bool sizes_differ_ = false;
   std::optional<std::vector<OutputInfo>> outputs_;
 };
@@ -114,12 +117,19 @@ class Inference {
       agreement_.Add(answer);
       return answer.kind == Kind::kRefused ? answer.error : absl::OkStatus();
     }
-    const std::size_t before = agreement_.count();
+    tried_.clear();
+    fits_.clear();
     TryAll(kFirst);
     TryAll(kSecond);
-    const bool both = agreement_.count() == before + 2;
+    const bool any_size_fits = fits_.size() == 2;
     TryAll(kOne);
-    if (!both) Search(before);
+    const Guess sizes = any_size_fits ? Guess{kFirst, kSecond} : Candidates();
+    if (!any_size_fits) Search(sizes);
+    if (fits_.empty()) return absl::OkStatus();
+    VaryEach(Guess(fits_.front()), sizes);
+    VaryEach(Guess(fits_.back()), sizes);
+    // One fit may be an accident, and others give other dimensions.
+    if (fits_.size() == 1) ForgetDims();
     return absl::OkStatus();
   }
 
@@ -132,69 +142,100 @@ class Inference {
     }
   }
 
-  void TryAll(std::int64_t size) { Try(std::vector<std::int64_t>(unknown_.size(), size)); }
+  void TryAll(std::int64_t size) { Try(Guess(unknown_.size(), size)); }
 
-  void Try(const std::vector<std::int64_t>& guess) {
+  void Try(const Guess& guess) {
+    if (!tried_.insert(guess).second) return;
     Sizes sizes = sizes_;
     for (std::size_t u = 0; u < unknown_.size(); ++u) {
       sizes[unknown_[u].input][unknown_[u].dim] = guess[u];
     }
-    agreement_.Add(probe_.Ask(sizes));
+    const Answer answer = probe_.Ask(sizes);
+    agreement_.Add(answer);
+    if (answer.kind == Kind::kOutputs) fits_.push_back(guess);
+  }
+
+  // What holds for one fit need not for another: a kernel as large as its image leaves one pixel.
+  // So each unknown dimension gets other sizes, alone and with each other one that may be bound to
+  // it.
+  void VaryEach(const Guess& fit, const Guess& candidates) {
+    for (std::size_t u = 0; u < fit.size(); ++u) {
+      for (std::size_t v = u; v < fit.size(); ++v) {
+        if (fit[u] == fit[v]) VaryBoth(fit, u, v, candidates);
+      }
+    }
+  }
+
+  void VaryBoth(Guess guess, std::size_t u, std::size_t v, const Guess& candidates) {
+    for (std::int64_t size : candidates) {
+      guess[u] = size;
+      guess[v] = size;
+      Try(guess);
+    }
   }
 
   // Unknown dimensions that must equal a known one, or each other but not all: sizes that occur
-  // somewhere in the node are tried in all combinations.
-  void Search(std::size_t before) {
-    const std::vector<std::int64_t> candidates = Candidates();
+  // somewhere in the node are tried in combinations.
+  void Search(const Guess& candidates) {
     for (std::int64_t candidate : candidates) TryAll(candidate);
-    if (unknown_.size() > 1 && unknown_.size() <= kUnknownsMax) TryCombinations(candidates);
-    // One size that fits may do so by accident, and others give other dimensions.
-    if (agreement_.count() == before + 1) ForgetDims();
+    const std::size_t unknowns = unknown_.size();
+    if (unknowns == 2) TryCombinations(candidates, kCandidatesOfTwo);
+    if (unknowns == 3) TryCombinations(candidates, kCandidatesOfThree);
+    if (unknowns > 3) TryAtRandom(candidates);
   }
 
-  std::vector<std::int64_t> Candidates() const {
-    std::set<std::int64_t> found(std::begin(kDivisible), std::end(kDivisible));
-    for (const auto& dims : sizes_) {
-      for (std::int64_t dim : dims) {
-        if (dim > 0) found.insert(dim);
+  // The likeliest first, each once.
+  Guess Candidates() const {
+    Guess candidates = {kFirst, kSecond};
+    const auto add = [&](std::int64_t size) {
+      if (size > 0 && size <= kSizeMax && std::ranges::find(candidates, size) == candidates.end()) {
+        candidates.push_back(size);
+      }
+    };
+    for (const auto& dims : sizes_) std::ranges::for_each(dims, add);
+    for (const auto& [name, value] : node_.attrs) {
+      if (const auto* number = std::get_if<std::int64_t>(&value)) add(*number);
+      if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
+        std::ranges::for_each(*list, add);
+        add(SumOf(*list));
       }
     }
-    for (const auto& [name, value] : node_.attrs) AddNumbers(value, found);
-    std::vector<std::int64_t> candidates = {kFirst, kSecond};
-    for (std::int64_t size : found) {
-      if (candidates.size() < kCandidatesMax) candidates.push_back(size);
-    }
+    std::ranges::for_each(kDivisible, add);
+    if (candidates.size() > kCandidatesMax) candidates.resize(kCandidatesMax);
     return candidates;
   }
 
-  // A number among the attributes may be a size; so may the sum of a list.
-  static void AddNumbers(const AttrValue& value, std::set<std::int64_t>& found) {
-    constexpr std::int64_t kSizeMax = 1 << 20;
-    const auto add = [&](std::int64_t size) {
-      if (size > 0 && size <= kSizeMax) found.insert(size);
-    };
-    if (const auto* number = std::get_if<std::int64_t>(&value)) add(*number);
-    if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
-      std::int64_t sum = 0;
-      for (std::int64_t number : *list) {
-        if (number < 0 || number > kSizeMax) continue;
-        add(number);
-        sum = std::min(sum + number, kSizeMax + 1);
-      }
-      add(sum);
+  // Of parts that a dimension is cut in.
+  static std::int64_t SumOf(const std::vector<std::int64_t>& parts) {
+    std::int64_t sum = 0;
+    for (std::int64_t part : parts) {
+      if (part < 0 || part > kSizeMax || sum > kSizeMax) return 0;
+      sum += part;
     }
+    return sum;
   }
 
-  void TryCombinations(const std::vector<std::int64_t>& candidates) {
+  void TryCombinations(Guess candidates, std::size_t most) {
+    if (!probe_.has_meta()) most /= 2;  // each try is a run in earnest
+    if (candidates.size() > most) candidates.resize(most);
     std::vector<std::size_t> digits(unknown_.size(), 0);
-    std::vector<std::int64_t> guess(unknown_.size());
-    for (std::size_t tries = 0; tries < (probe_.has_meta() ? kTriesMax : kTriesOnCpuMax); ++tries) {
+    Guess guess(unknown_.size());
+    while (true) {
       for (std::size_t u = 0; u < digits.size(); ++u) guess[u] = candidates[digits[u]];
-      const bool uniform = std::ranges::all_of(guess, [&](auto size) { return size == guess[0]; });
-      if (!uniform) Try(guess);  // the others were tried already
+      Try(guess);
       std::size_t place = 0;
       while (place < digits.size() && ++digits[place] == candidates.size()) digits[place++] = 0;
       if (place == digits.size()) return;
+    }
+  }
+
+  void TryAtRandom(const Guess& candidates) {
+    std::minstd_rand random;  // the same every time
+    const std::size_t most = std::min(candidates.size(), kCandidatesOfMany);
+    Guess guess(unknown_.size());
+    for (std::size_t t = 0; t < kRandomTries; ++t) {
+      for (std::int64_t& size : guess) size = candidates[(random() / 64) % most];
+      Try(guess);
     }
   }
 
@@ -209,6 +250,8 @@ class Inference {
   Sizes sizes_;                             // -1 where unknown
   std::vector<std::size_t> unknown_ranks_;  // inputs
   std::vector<Dimension> unknown_;
+  std::set<Guess> tried_;
+  std::vector<Guess> fits_;  // of those tried
   bool any_differentiable_ = false;
   Agreement agreement_;
 };

@@ -121,7 +121,6 @@ AtenProbe::Answer AtenProbe::AskMetaOrCpu(const Sizes& sizes) {
   const bool blames_meta = BlamesMeta(std::string(meta.error.message()));
   Answer cpu = AskCpu(sizes);
   if (cpu.kind == Kind::kOutputs) has_meta_ = false;
-  if (cpu.kind == Kind::kRefused) trusts_meta_ = !blames_meta;
   return cpu.kind == Kind::kUnknown && !blames_meta ? meta : cpu;
 }
 

@@ -57,7 +57,7 @@ class AtenProbe {
   const std::vector<OutputInfo>* inputs_;
   std::set<std::int64_t> attr_numbers_;
   bool has_meta_ = true;           // no sign yet that there is no meta kernel
-  bool trusts_meta_ = false;       // what it refuses is wrong
+  bool trusts_meta_ = false;       // there is one: what it refuses is wrong
   bool dtypes_confirmed_ = false;  // the CPU takes them together
   bool data_dependent_ = false;    // the shapes of its outputs depend on its inputs' data
 };
