@@ -6,8 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "graph/op_registry.h"
@@ -197,6 +199,26 @@ TEST(AtenCall, RandomOperatorsDrawFromTheGeneratorGiven) {
   EXPECT_FALSE(at::equal(draw(1), draw(2)));
   EXPECT_THAT(BuildError(Aten("aten::bernoulli", "p", 1, {{"p", 0.5}, {"generator", 3}})),
               HasSubstr("is a generator"));
+}
+
+TEST(AtenCall, OneServesManyThreads) {
+  const Node node = Aten("aten::cat", "", 2, {{"tensors.size", 2}, {"dim", 1}});
+  const auto call = AtenCall::Build(node);
+  ASSERT_TRUE(call.ok());
+  const at::Tensor a = at::rand({2, 3});
+  const at::Tensor expected = at::cat({a, a}, 1);
+  std::atomic<int> right = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 100; ++i) {
+        std::vector<at::Tensor> outputs;
+        if (call->Run({a, a}, nullptr, outputs).ok() && at::equal(outputs[0], expected)) ++right;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 400);
 }
 
 TEST(AtenCall, WhatTheOperatorThrowsIsAnErrorWithTheNodesName) {

@@ -358,6 +358,34 @@ TEST(GraphAten, ValuesBecomeConstants) {
   EXPECT_EQ(graph.node(y.node()).inputs[1].node, constant);
 }
 
+TEST(GraphAten, ListsMayHaveHolesAndGeneratorsAreSkipped) {
+  Graph graph;
+  const Output x = graph.Placeholder("x", at::kFloat, {3, 4});
+  const Output columns = graph.Placeholder("columns", at::kLong, {5});
+  const Output picked =
+      graph.Aten("aten::index", "Tensor", {x, std::vector<Output>{Output(), columns}})[0];
+  EXPECT_THAT(*picked.shape(), ElementsAre(3, 5));
+  EXPECT_EQ(graph.node(picked.node()).inputs.size(), 2);
+  const Output drawn = graph.Aten("aten::rand_like", "generator", {x, std::monostate()})[0];
+  EXPECT_THAT(*drawn.shape(), ElementsAre(3, 4));
+  EXPECT_TRUE(graph.status().ok()) << graph.status();
+  graph.Aten("aten::cat", "", {std::vector<Output>{x, Output()}}, "holes");
+  graph.Aten("aten::cat", "", {x}, "no_list");
+  graph.Aten("aten::relu", "", {std::vector<Output>{x}}, "list");
+  graph.Aten("aten::relu", "", {Output()}, "none");
+  graph.Aten("aten::relu", "", {x, 3}, "many");
+  graph.Aten("aten::softmax", "int", {x, x}, "tensor");
+  EXPECT_THAT(Errors(graph),
+              AllOf(HasSubstr("node 'holes': argument 'tensors' takes Tensor[], not a list with "
+                              "absent tensors"),
+                    HasSubstr("node 'no_list': argument 'tensors' takes Tensor[], not a tensor"),
+                    HasSubstr("node 'list': argument 'self' takes Tensor, not a list of tensors"),
+                    HasSubstr("node 'none': argument 'self' takes Tensor, not None"),
+                    HasSubstr("node 'many': 2 arguments are given, 1 are taken"),
+                    HasSubstr("node 'tensor': argument 'dim' takes int, not a tensor"),
+                    HasSubstr("(schema: aten::relu(Tensor self) -> Tensor)")));
+}
+
 TEST(GraphAten, NamesComeFromTheOperator) {
   Graph graph;
   const Output x = graph.Placeholder("x", at::kFloat, {2});
