@@ -262,7 +262,7 @@ c10::IValue AtenCall::MakeList(const TensorArgument& argument,
 absl::Status AtenCall::Run(const std::vector<at::Tensor>& inputs, const at::Generator* generator,
                            std::vector<at::Tensor>& outputs) const {
   WEIR_CHECK(inputs.size() == num_inputs_);
-  WEIR_CHECK(generator != nullptr || !needs_generator());
+  if (needs_generator()) WEIR_CHECK(generator != nullptr);
   torch::jit::Stack stack;
   stack.reserve(std::max(template_.size(), operator_.schema().returns().size()));
   for (const c10::IValue& argument : template_) stack.push_back(argument);

@@ -187,11 +187,10 @@ AtenProbe::Answer AtenProbe::RunOnCpu(const Sizes& sizes) {
   const at::Generator generator = at::detail::createCPUGenerator(kSeed);
   Answer zeros = RunWith(cpu_, MakeInputs(sizes, at::kCPU, 0), &generator);
   Answer ones = RunWith(cpu_, MakeInputs(sizes, at::kCPU, 1), &generator);
-  if (zeros.kind == Kind::kRefused && ones.kind == Kind::kRefused) return zeros;
-  Answer answer = zeros.kind == Kind::kRefused ? std::move(ones) : zeros;
-  if (zeros.kind != Kind::kRefused && ones.kind != Kind::kRefused) {
-    MergeOutputs(ones.outputs, answer.outputs);
+  if (zeros.kind == Kind::kOutputs && ones.kind == Kind::kOutputs) {
+    MergeOutputs(ones.outputs, zeros.outputs);
   }
+  Answer& answer = zeros.kind != Kind::kOutputs && ones.kind == Kind::kOutputs ? ones : zeros;
   if (data_dependent_) ForgetDims(answer.outputs);
   return answer;
 }

@@ -120,7 +120,7 @@ Converted ToScalars(const AttrValue& value) {
   } else {
     return std::nullopt;
   }
-  return c10::IValue(std::move(list));
+  return c10::IValue(list);
 }
 
 Converted ToList(const AttrValue& value, const c10::TypePtr& element,

@@ -1,5 +1,6 @@
 // Scopes of Graph: devices, control dependencies, colocation.
 #include <algorithm>
+#include <ranges>
 #include <string>
 #include <utility>
 
@@ -52,9 +53,9 @@ void Graph::ApplyDeviceScopes(Draft& draft) {
   const std::string own = std::exchange(draft.node.device, "");
   MergeDevice(draft.node, own);
   if (draft.ignores_scopes || !draft.node.colocation.empty() || FollowsVariable(draft.node)) return;
-  for (auto scope = device_scopes_.rbegin(); scope != device_scopes_.rend(); ++scope) {
-    if (!*scope) return;
-    MergeDevice(draft.node, (*scope)(draft.node));
+  for (const DeviceFunction& scope : device_scopes_ | std::views::reverse) {
+    if (!scope) return;
+    MergeDevice(draft.node, scope(draft.node));
   }
 }
 

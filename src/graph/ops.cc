@@ -160,7 +160,8 @@ Output layer_norm(Output input, std::vector<std::int64_t> normalized_shape, Outp
 // The mask is drawn like the input, but no gradient flows to it: its formula for one is zeros,
 // which would be computed and added for nothing.
 Output dropout(Output input, double probability) {
-  if (input.valid() && !(probability >= 0 && probability < 1)) {
+  const bool in_range = probability >= 0 && probability < 1;  // false for NaN
+  if (input.valid() && !in_range) {
     input.graph()->AddError(absl::InvalidArgumentError(
         absl::StrCat("dropout of '", input.name(), "': the probability is ", probability,
                      ", and must be at least 0 and less than 1")));
