@@ -27,6 +27,8 @@ struct Options {
   std::string save;
 };
 
+constexpr weir::JobDefaults kDefaults{.steps = 6000};
+
 struct Model {
   weir::Output images, labels, logits, loss, accuracy;
 };
@@ -140,7 +142,7 @@ int main(int argc, char** argv) {
   Options options;
   options.data = DefaultData();
   CLI::App app("Trains one hidden layer on MNIST.");
-  app.footer("\n" + weir::Job::FlagsHelp());
+  app.footer("\n" + weir::Job::FlagsHelp(kDefaults));
   app.add_option("--hidden", options.hidden, "Units of the hidden layer")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
@@ -161,7 +163,7 @@ int main(int argc, char** argv) {
     if (std::string(argv[i]) == "--help" || std::string(argv[i]) == "-h")
       CLI11_PARSE(app, argc, argv);
   }
-  auto job = weir::Job::FromCommandLine(&argc, argv);
+  auto job = weir::Job::FromCommandLine(&argc, argv, kDefaults);
   if (!job.ok()) return weir::Exit(job.status());
   CLI11_PARSE(app, argc, argv);
   if (job->is_ps()) return job->Serve();

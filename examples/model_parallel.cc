@@ -19,6 +19,8 @@
 
 namespace {
 
+constexpr weir::JobDefaults kDefaults{.steps = 200};
+
 struct Options {
   int in_flight = 4;
   std::int64_t hidden = 1024;
@@ -89,10 +91,8 @@ absl::Status Drive(weir::Job& job, const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app(
-      "Trains a model whose halves sit on two workers. --steps (default 200) is the number of "
-      "steps.");
-  app.footer("\n" + weir::Job::FlagsHelp());
+  CLI::App app("Trains a model whose halves sit on two workers.");
+  app.footer("\n" + weir::Job::FlagsHelp(kDefaults));
   app.add_option("--in-flight", options.in_flight, "Steps that run at the same time")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
@@ -109,11 +109,11 @@ int main(int argc, char** argv) {
     if (std::string(argv[i]) == "--help" || std::string(argv[i]) == "-h")
       CLI11_PARSE(app, argc, argv);
   }
-  auto job = weir::Job::FromCommandLine(&argc, argv);
+  auto job = weir::Job::FromCommandLine(&argc, argv, kDefaults);
   if (!job.ok()) return weir::Exit(job.status());
   CLI11_PARSE(app, argc, argv);
-  if (job->task() != 0) return job->Serve();  // its half is run by worker 0's steps
-  if (job->step_limit() < 0) return weir::Exit(absl::InvalidArgumentError("say how many --steps"));
+  // The other half is run by worker 0's steps.
+  if (job->is_ps() || job->task() != 0) return job->Serve();
   const absl::Status status = Drive(*job, options);
   job->EndJob();
   return weir::Exit(status);

@@ -20,6 +20,11 @@
 
 namespace weir {
 
+/// What a program's own flags begin with.
+struct JobDefaults {
+  std::int64_t steps = -1;  // --steps; -1: no limit
+};
+
 /// Move-only; one for a process. It starts a server, which ends with it.
 class Job {
  public:
@@ -27,9 +32,10 @@ class Job {
   /// The role comes from
   /// --cluster, --job and --task, or a --cluster-file, or else TF_CONFIG; without any of them the
   /// program is a cluster of its own with one worker. The choice is logged.
-  static absl::StatusOr<Job> FromCommandLine(int* argc, char** argv);
+  static absl::StatusOr<Job> FromCommandLine(int* argc, char** argv,
+                                             const JobDefaults& defaults = {});
   /// For a program's --help.
-  static std::string FlagsHelp();
+  static std::string FlagsHelp(const JobDefaults& defaults = {});
 
   Job(Job&&) noexcept;
   Job& operator=(Job&&) noexcept;

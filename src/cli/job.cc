@@ -39,6 +39,12 @@ runtime::ServerOptions MakeServerOptions(const cli::JobOptions& options, const T
   return server;
 }
 
+cli::JobOptions OptionsWith(const JobDefaults& defaults) {
+  cli::JobOptions options;
+  options.steps = defaults.steps;
+  return options;
+}
+
 /// Remembers the loss, so that progress can show it.
 class MonitoredStrategy final : public Strategy {
  public:
@@ -131,8 +137,9 @@ class Job::Impl {
   std::optional<cli::SignalWatcher> signals;  // last: it refers to what is above
 };
 
-absl::StatusOr<Job> Job::FromCommandLine(int* argc, char** argv) {
-  WEIR_ASSIGN_OR_RETURN(const cli::JobOptions options, cli::TakeJobFlags(argc, argv));
+absl::StatusOr<Job> Job::FromCommandLine(int* argc, char** argv, const JobDefaults& defaults) {
+  WEIR_ASSIGN_OR_RETURN(const cli::JobOptions options,
+                        cli::TakeJobFlags(argc, argv, OptionsWith(defaults)));
   WEIR_ASSIGN_OR_RETURN(cli::Role role, cli::FindRole(options, std::getenv("TF_CONFIG")));
   WEIR_ASSIGN_OR_RETURN(const LogLevel level, cli::ParseLogLevel(options.log_level));
   cli::BlockStopSignals();  // before the first thread: the watcher takes them
@@ -154,10 +161,10 @@ absl::StatusOr<Job> Job::FromCommandLine(int* argc, char** argv) {
   return Job(std::move(impl));
 }
 
-std::string Job::FlagsHelp() {
+std::string Job::FlagsHelp(const JobDefaults& defaults) {
   CLI::App app("Flags of every Weir program");
   app.set_help_flag();
-  cli::JobOptions options;
+  cli::JobOptions options = OptionsWith(defaults);
   cli::AddJobFlags(app, options);
   return app.help();
 }
@@ -202,6 +209,7 @@ void Job::Report(const std::string& name, double value) {
 int Job::Serve() {
   runtime::Server& server = *impl_->server;
   impl_->serving = true;
+  impl_->monitor.Serving();
   impl_->logger->Info("serving");
   const std::string reason = server.AwaitShutdown();
   impl_->logger->Info("ending: " + reason);

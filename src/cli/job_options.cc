@@ -94,8 +94,8 @@ void AddJobFlags(CLI::App& app, JobOptions& options) {
   app.add_flag("--no-progress", options.no_progress, "No progress lines")->group(output);
 }
 
-absl::StatusOr<JobOptions> TakeJobFlags(int* argc, char** argv) {
-  JobOptions options;
+absl::StatusOr<JobOptions> TakeJobFlags(int* argc, char** argv, JobOptions defaults) {
+  JobOptions options = std::move(defaults);
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();

@@ -45,9 +45,9 @@ struct JobOptions {
 /// Adds the flags to `app`, in groups.
 void AddJobFlags(CLI::App& app, JobOptions& options);
 
-/// Parses and removes Weir's flags; what is left stays in argc/argv for the program.
-/// InvalidArgument with CLI11's text.
-absl::StatusOr<JobOptions> TakeJobFlags(int* argc, char** argv);
+/// Parses and removes Weir's flags; what is left stays in argc/argv for the program. A flag that is
+/// not there keeps its value in `defaults`. InvalidArgument with CLI11's text.
+absl::StatusOr<JobOptions> TakeJobFlags(int* argc, char** argv, JobOptions defaults = {});
 
 /// Where a role was found, for the line that says so.
 struct Role {

@@ -41,6 +41,15 @@ TEST(JobOptionsTest, TakesItsFlagsAndLeavesTheProgramsOwn) {
   EXPECT_THAT(arguments.left(), ElementsAre("mnist", "--hidden", "100", "--save", "w"));
 }
 
+TEST(JobOptionsTest, AProgramHasDefaultsOfItsOwn) {
+  JobOptions defaults;
+  defaults.steps = 200;
+  Arguments without({"mnist"});
+  EXPECT_EQ(TakeJobFlags(&without.argc, without.argv(), defaults)->steps, 200);
+  Arguments with({"mnist", "--steps", "7"});
+  EXPECT_EQ(TakeJobFlags(&with.argc, with.argv(), defaults)->steps, 7);
+}
+
 TEST(JobOptionsTest, ABadValueIsRefused) {
   Arguments arguments({"mnist", "--steps", "many"});
   EXPECT_EQ(TakeJobFlags(&arguments.argc, arguments.argv()).status().code(),

@@ -24,7 +24,7 @@ namespace {
 constexpr int kPollMs = 50;
 constexpr std::chrono::seconds kTerminalProgressEvery{1};
 constexpr std::chrono::seconds kPlainProgressEvery{5};
-constexpr std::chrono::seconds kGraceAfterLostPs{5};
+constexpr std::chrono::seconds kGraceAfterLostServer{2};
 constexpr std::size_t kLastLines = 20;
 
 absl::StatusOr<ClusterSpec> LocalCluster(int ps, int workers) {
@@ -101,7 +101,8 @@ LaunchResult Launcher::Run() {
   while (!AllEnded()) {
     PollOnce();
     NoticeEnds();
-    KillWhoIsLate();
+    EndThoseWhoOnlyServe();
+    EndWhoIsLate();
     ShowProgress();
   }
   return Finish();
@@ -169,20 +170,27 @@ void Launcher::NoticeEnds() {
   }
 }
 
-void Launcher::OnEnd(Task& task) {
+void Launcher::OnEnd(const Task& task) {
   const bool expected = task.child.succeeded() || (task.told_to_end && interrupted_by_ != 0);
   if (!expected) {
     failed_.push_back(task.child.task());
     console_.Say(absl::StrFormat("[launch] %s %s%s", task.child.task(), task.child.HowItEnded(),
                                  task.told_to_end ? " after it was told to end" : ""));
   }
-  const bool workers_left = std::any_of(tasks_.begin(), tasks_.end(), [](const auto& other) {
-    return !other->is_ps && !other->end_seen;
-  });
-  if (!workers_left) return TellAllToEnd();
-  if (!task.is_ps || task.told_to_end) return;
+  if (!task.serves() || task.told_to_end || end_at_) return;
   console_.Say(absl::StrFormat("[launch] the job cannot go on without %s", task.child.task()));
-  if (!kill_at_) kill_at_ = Clock::now() + kGraceAfterLostPs;
+  end_at_ = Clock::now() + kGraceAfterLostServer;
+}
+
+// A task that trains has ended, and no other is left. Who has not said yet that it serves may still
+// train.
+void Launcher::EndThoseWhoOnlyServe() {
+  bool ended = false;
+  bool left = false;
+  for (const auto& task : tasks_) {
+    if (!task->serves()) (task->end_seen ? ended : left) = true;
+  }
+  if (ended && !left) TellAllToEnd();
 }
 
 void Launcher::OnSignal(int signal) {
@@ -201,12 +209,14 @@ void Launcher::TellToEnd(Task& task) {
 }
 
 void Launcher::TellAllToEnd() {
+  if (kill_at_) return;
   for (const auto& task : tasks_) TellToEnd(*task);
   kill_at_ = Clock::now() +
              std::chrono::milliseconds(static_cast<std::int64_t>(options_.stop_timeout_s * 1e3));
 }
 
-void Launcher::KillWhoIsLate() {
+void Launcher::EndWhoIsLate() {
+  if (end_at_ && Clock::now() >= *end_at_) TellAllToEnd();
   if (!kill_at_ || Clock::now() < *kill_at_) return;
   kill_at_ = Clock::now() + std::chrono::seconds(1);
   for (const auto& task : tasks_) {

@@ -41,12 +41,14 @@ absl::StatusOr<LaunchResult> Launch(const LaunchOptions& options);
 
 /// The state of one launch. Everything happens on the thread that calls Run.
 ///
-///   running   a worker ended well                    the last one: the ps are told to end
-///             a worker ended badly                   said at once; the others go on
-///             a ps ended                             the job cannot go on: everybody is told to
-///             end SIGINT, SIGTERM                        everybody is told to end; a second one
-///             kills
-///   ending    grace over                             whoever is left is killed
+///   running   a task that trains ended well    the last one: those that only serve are told to end
+///             a task that trains ended badly   the same, and it is said at once
+///             a task that serves ended         the job cannot go on: after a grace, in which the
+///                                              others say what they miss, all are told to end
+///             SIGINT, SIGTERM, SIGHUP          all are told to end; a second one kills
+///   ending    the stop timeout is over         whoever is left is killed
+///
+/// A ps serves; any other task does so when it reports that it has no loop of its own.
 class Launcher {
  public:
   explicit Launcher(LaunchOptions options);
@@ -55,7 +57,8 @@ class Launcher {
 
  private:
   struct Task {
-    Task(Child started, bool serves) : child(std::move(started)), is_ps(serves) {}
+    Task(Child started, bool ps) : child(std::move(started)), is_ps(ps) {}
+    bool serves() const { return is_ps || (report && report->serving); }
 
     Child child;
     const bool is_ps;
@@ -74,11 +77,12 @@ class Launcher {
   void ShowErr(Task& task, const std::string& line);
   void TakeReport(Task& task, const std::string& line);
   void NoticeEnds();
-  void OnEnd(Task& task);
+  void OnEnd(const Task& task);
+  void EndThoseWhoOnlyServe();
   void OnSignal(int signal);
   void TellToEnd(Task& task);
   void TellAllToEnd();
-  void KillWhoIsLate();
+  void EndWhoIsLate();
   void ShowProgress();
   bool AllEnded() const;
   LaunchResult Finish();
@@ -91,6 +95,7 @@ class Launcher {
   std::unique_ptr<StalenessPoll> staleness_;
   int signal_fd_ = -1;
   int interrupted_by_ = 0;
+  std::optional<Clock::time_point> end_at_;  // when all are told to end, for want of a task
   std::optional<Clock::time_point> kill_at_;
   Clock::time_point started_;
   Clock::time_point next_progress_;

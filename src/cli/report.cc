@@ -35,6 +35,7 @@ std::string ToJsonLine(const TaskReport& report) {
                {"global_step", report.global_step},
                {"began", report.began},
                {"last_step", report.last_step},
+               {"serving", report.serving},
                {"final", report.final},
                {"results", report.results},
                {"variables", Json::array()},
@@ -57,6 +58,7 @@ absl::StatusOr<TaskReport> ParseReport(const std::string& line) {
     report.step_limit = json.at("step_limit");
     report.began = json.at("began");
     report.last_step = json.at("last_step");
+    report.serving = json.at("serving");
     report.final = json.at("final");
     report.results = json.at("results").get<std::map<std::string, double>>();
     // A loss that is not a number is written as null.
@@ -91,12 +93,16 @@ ReportPipe::ReportPipe(const char* fd_text) {
   if (fd_text == nullptr || !absl::SimpleAtoi(fd_text, &fd)) return;
   if (::fcntl(fd, F_GETFD) == -1) return;  // not inherited
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  is_open_ = true;
+  MutexLock lock(mutex_);
   fd_ = fd;
 }
 
 void ReportPipe::Write(const TaskReport& report) {
-  if (fd_ < 0) return;
+  if (!is_open_) return;
   const std::string line = ToJsonLine(report) + "\n";
+  MutexLock lock(mutex_);
+  if (fd_ < 0) return;
   std::size_t written = 0;
   while (written < line.size()) {
     const ssize_t n = ::write(fd_, line.data() + written, line.size() - written);

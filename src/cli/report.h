@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "store/variable_store.h"
 
 namespace weir::cli {
@@ -32,6 +33,7 @@ struct TaskReport {
   double began = 0;               // when its training began
   double last_step = 0;           // when its last step completed
   std::optional<double> loss;
+  bool serving = false;                              // it has no loop of its own
   bool final = false;                                // the last report of the task
   std::map<std::string, double> results;             // test_accuracy and the like
   std::vector<VariableReport> variables;             // only in the last report
@@ -46,16 +48,20 @@ absl::StatusOr<TaskReport> ParseReport(const std::string& line);
 /// Variables and staleness of a store, for a last report.
 void AddStore(const store::VariableStore& store, TaskReport& report);
 
-/// Writes lines to a pipe. A pipe that nobody reads any more is no error: the launcher has gone.
+/// Writes lines to a pipe, whole ones, from any thread. A pipe that nobody reads any more is no
+/// error: the launcher has gone.
 class ReportPipe {
  public:
   /// From the variable's value; null or nonsense: a pipe that writes nothing.
   explicit ReportPipe(const char* fd_text);
-  bool is_open() const { return fd_ >= 0; }
+  /// Whether there is a launcher that wants reports.
+  bool is_open() const { return is_open_; }
   void Write(const TaskReport& report);
 
  private:
-  int fd_ = -1;
+  bool is_open_ = false;
+  Mutex mutex_;
+  int fd_ WEIR_GUARDED_BY(mutex_) = -1;
 };
 
 }  // namespace weir::cli

@@ -34,6 +34,16 @@ void TrainingMonitor::Begin() {
   began_ = last_report_ = last_line_ = Clock::now();
 }
 
+void TrainingMonitor::Serving() {
+  TaskReport report;
+  {
+    MutexLock lock(mutex_);
+    report_.serving = true;
+    report = report_;
+  }
+  pipe_->Write(report);
+}
+
 void TrainingMonitor::OnStep(const StepReport& step) {
   if (step.step == 0) return;  // it trained nothing
   std::optional<TaskReport> to_report;
@@ -47,7 +57,7 @@ void TrainingMonitor::OnStep(const StepReport& step) {
     for (std::size_t i = 0; i < step.fetches->size(); ++i) {
       const bool is_loss = std::find(loss_names_.begin(), loss_names_.end(),
                                      (*step.fetches)[i].name()) != loss_names_.end();
-      if (is_loss) last_loss_ = (*step.values)[i];
+      if (is_loss && (*step.values)[i].numel() == 1) last_loss_ = (*step.values)[i];
     }
     if (now - last_report_ >= options_.report_every) {
       last_report_ = now;

@@ -32,6 +32,8 @@ class TrainingMonitor {
   void WatchLoss(const std::string& output_name);
   /// Training begins now: all who take part are there.
   void Begin();
+  /// This task has no loop of its own; tells the launcher so.
+  void Serving();
   void OnStep(const StepReport& step);
   void AddResult(const std::string& name, double value);
   /// What is known now.

@@ -15,12 +15,12 @@ constexpr int kDigits = 10;
 
 absl::StatusOr<std::string> FindFile(const std::string& dir, const std::string& name) {
   const std::filesystem::path plain = std::filesystem::path(dir) / name;
-  const std::string compressed = plain.string() + ".gz";
+  std::string compressed = plain.string() + ".gz";
   std::error_code ignored;
   if (std::filesystem::exists(plain, ignored)) return plain.string();
   if (std::filesystem::exists(compressed, ignored)) return compressed;
-  return absl::NotFoundError(
-      absl::StrCat("there is neither ", name, " nor ", name, ".gz in ", dir));
+  return absl::NotFoundError(absl::StrCat("there is neither ", name, " nor ", name, ".gz in ", dir,
+                                          "; Weir's tools/fetch_mnist fetches the data set"));
 }
 
 absl::StatusOr<at::Tensor> ReadFile(const std::string& dir, const std::string& name, int rank) {

@@ -14,9 +14,11 @@ namespace {
 
 using std::chrono::seconds;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::string kWeir = WEIR_BIN_DIR "/weir";
 const std::string kLinearRegression = WEIR_BIN_DIR "/linear_regression";
+const std::string kModelParallel = WEIR_BIN_DIR "/model_parallel";
 
 std::vector<std::string> Launch(std::vector<std::string> options, const std::string& steps) {
   std::vector<std::string> command = {kWeir, "launch"};
@@ -105,6 +107,25 @@ TEST(LaunchTest, AKilledPsEndsTheJob) {
   ::kill(FindTask(launcher, "ps", 0), SIGKILL);
   EXPECT_EQ(launcher.Wait(seconds(20)), 1) << launcher.Output();
   EXPECT_THAT(launcher.Output(), HasSubstr("first failure: ps:0 was killed by signal 9"));
+  EXPECT_TRUE(AwaitGone(children, seconds(1)));
+}
+
+TEST(LaunchTest, AWorkerThatOnlyServesEndsWithTheOneThatTrains) {
+  Process launcher({kWeir, "launch", "--ps", "1", "--workers", "2", "--", kModelParallel,
+                    "--hidden", "8", "--steps", "50"});
+  EXPECT_EQ(launcher.Wait(seconds(60)), 0) << launcher.Output();
+  EXPECT_THAT(launcher.Output(), HasSubstr("[worker:0] 4 in flight"));
+}
+
+TEST(LaunchTest, AWorkerThatOnlyServesEndsWhenTheOneThatTrainsIsKilled) {
+  Process launcher({kWeir, "launch", "--ps", "0", "--workers", "2", "--", kModelParallel,
+                    "--hidden", "8", "--steps", "100000000"});
+  ASSERT_TRUE(launcher.AwaitOutput("[worker:1] ", seconds(30))) << launcher.Output();
+  const std::vector<pid_t> children = launcher.Children();
+  ::kill(FindTask(launcher, "worker", 0), SIGKILL);
+  EXPECT_EQ(launcher.Wait(seconds(20)), 1) << launcher.Output();
+  EXPECT_THAT(launcher.Output(), HasSubstr("first failure: worker:0 was killed by signal 9"));
+  EXPECT_THAT(launcher.Output(), Not(HasSubstr("worker:1 was killed")));
   EXPECT_TRUE(AwaitGone(children, seconds(1)));
 }
 
