@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "optim/flush_denormals.h"
 #include "store/blocks.h"
 
 namespace weir::optim {
@@ -20,10 +21,12 @@ bool IsWorthSplitting(std::int64_t elements);
 void RunOnThreads(std::int64_t elements,
                   const std::function<void(std::int64_t begin, std::int64_t end)>& range);
 
-/// `kernel(begin, end)` over [0, elements), block by block with `hook` in between.
+/// `kernel(begin, end)` over [0, elements), block by block with `hook` in between. Denormals
+/// count as zero.
 template <typename Kernel>
 void RunPass(std::int64_t elements, const store::BlockHook& hook, const Kernel& kernel) {
   const auto run = [&](std::int64_t begin, std::int64_t end) {
+    const FlushDenormals flush;
     store::ForEachBlock(begin, end, store::Pass::kUpdate, hook, kernel);
   };
   IsWorthSplitting(elements) ? RunOnThreads(elements, run) : run(0, elements);

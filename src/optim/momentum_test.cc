@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "optim/rule_testing.h"
 
@@ -93,6 +94,23 @@ TEST(MomentumTest, GradientsOfSeveralWorkersShareTheSlot) {
   }
   EXPECT_NEAR(variable->slots().at("scope/momentum").item<double>(), 3.439, 1e-12);
 }
+
+#if defined(__SSE2__)
+// Half of the least normal number is denormal, and slow for hundreds of updates.
+TEST(MomentumTest, ASlotThatDecaysBelowTheLeastNormalNumberIsZero) {
+  const auto variable = VariableOf(at::zeros({kSize}));
+  const auto rule = RuleOf(Momentum{.learning_rate = 1.0, .momentum = 0.5}, variable);
+  const at::Tensor slot = variable->slots().at("scope/momentum");
+  const float least = std::numeric_limits<float>::min();
+  Apply(*rule, at::full({kSize}, least));
+  EXPECT_TRUE(at::equal(slot, at::full({kSize}, least)));
+  Apply(*rule, at::zeros({kSize}));
+  EXPECT_EQ(at::count_nonzero(slot).item<std::int64_t>(), 0);
+  volatile float half = least;
+  half = half / 2;
+  EXPECT_NE(half, 0.0F) << "the thread's mode has been restored";
+}
+#endif
 
 }  // namespace
 }  // namespace weir::optim
