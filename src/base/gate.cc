@@ -14,6 +14,13 @@ bool Gate::Enter() {
   return true;
 }
 
+bool Gate::EnterUntilEmpty() {
+  MutexLock lock(mutex_);
+  if (closed_ && inside_ == 0) return false;
+  ++inside_;
+  return true;
+}
+
 void Gate::Leave() {
   std::vector<std::function<void()>> callbacks;
   {

@@ -27,6 +27,9 @@ class Gate {
   /// False after Close(): the caller must not begin.
   [[nodiscard]] bool Enter();
 
+  /// For what those inside begin: also true after Close(), until the last one has left.
+  [[nodiscard]] bool EnterUntilEmpty();
+
   /// REQUIRES: an Enter() that returned true and has not been answered by a Leave().
   void Leave();
 

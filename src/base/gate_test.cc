@@ -19,6 +19,19 @@ TEST(GateTest, LetsNobodyInOnceClosed) {
   gate.Leave();
 }
 
+TEST(GateTest, ThoseInsideMayLetOthersInUntilTheLastHasLeft) {
+  Gate gate;
+  ASSERT_TRUE(gate.Enter());
+  int called = 0;
+  gate.Close([&] { ++called; });
+  ASSERT_TRUE(gate.EnterUntilEmpty());
+  gate.Leave();
+  EXPECT_EQ(called, 0);
+  gate.Leave();
+  EXPECT_EQ(called, 1);
+  EXPECT_FALSE(gate.EnterUntilEmpty());
+}
+
 TEST(GateTest, CallbackComesWithTheLastToLeave) {
   Gate gate;
   ASSERT_TRUE(gate.Enter());

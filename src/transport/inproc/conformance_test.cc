@@ -44,8 +44,8 @@ Backend Simulated(std::uint64_t seed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Inproc, TransportConformanceTest,
-                         testing::Values(OnThreads(1), Simulated(0), Simulated(1), Simulated(2),
-                                         Simulated(3)),
+                         testing::Values(OnThreads(1), OnThreads(4), Simulated(0), Simulated(1),
+                                         Simulated(2), Simulated(3)),
                          BackendName());
 
 }  // namespace

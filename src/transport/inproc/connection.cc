@@ -58,7 +58,7 @@ void Connection::Start(std::shared_ptr<FrameHandler> handler) {
     WEIR_CHECK(!start_called_);
     start_called_ = true;
   }
-  if (!shared_->callbacks.Enter()) return;
+  if (!shared_->callbacks.EnterUntilEmpty()) return;
   strand_.Post([self = shared_from_this(), handler = std::move(handler)]() mutable {
     self->StartFromStrand(std::move(handler));
   });
@@ -158,7 +158,7 @@ void Connection::Close(absl::Status reason) {
   if (const std::shared_ptr<Connection> peer = peer_.lock(); peer != nullptr && !reason.ok()) {
     peer->DropInbox();
   }
-  const bool counted = shared_->callbacks.Enter();
+  const bool counted = shared_->callbacks.EnterUntilEmpty();
   strand_.Post([self = shared_from_this(), reason = std::move(reason), counted] {
     self->FinishFromStrand(reason, Delivery::Kind::kEnd);
     if (counted) self->shared_->callbacks.Leave();

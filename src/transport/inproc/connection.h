@@ -24,7 +24,9 @@ namespace weir::transport::inproc {
 struct Shared {
   std::shared_ptr<Wire> wire;
   Registry registry;
-  Gate callbacks;  // started connections that are not closed, dials and accepts under way
+  /// Holds started connections that are not closed, dials and accepts under way. Join closes it
+  /// while callbacks may still start, close or dial: they get in until it is empty.
+  Gate callbacks;
 };
 
 /// Sending puts a frame in the peer's inbox at once; the peer takes it out, on its strand, when its

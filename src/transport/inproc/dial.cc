@@ -92,7 +92,7 @@ class DialOperation : public std::enable_shared_from_this<DialOperation> {
 
 void Dial(std::shared_ptr<Shared> shared, const std::string& address, TimePoint deadline,
           DialCallback done) {
-  if (!shared->callbacks.Enter()) return;
+  if (!shared->callbacks.EnterUntilEmpty()) return;
   std::make_shared<DialOperation>(shared, address, std::move(done))->Start(deadline);
 }
 
