@@ -177,6 +177,38 @@ TEST_P(GrpcTest, WhoseCallHasEndedIsNotServedAnyMore) {
   EXPECT_LT(service_.calls, kCalls);
 }
 
+TEST_P(GrpcTest, WhoseDeadlineHasPassedIsNotServedAnyMore) {
+  Serve();
+  service_.record = false;
+  Latch latch(&scheduler());
+  service_.on_call = [&] { latch.Wait(); };
+  constexpr Duration kTime = std::chrono::milliseconds(300);
+  constexpr int kThreads = 8;  // of the server, for calls of this kind
+  constexpr int kCalls = 60;
+  std::vector<Inbox<absl::Status>> inboxes;
+  for (int i = 0; i < kCalls; ++i) {
+    client_->Announce({}, Within(kTime), inboxes.emplace_back(driver_.get()).Reply());
+  }
+  for (const auto& inbox : inboxes) {
+    EXPECT_EQ(Get(inbox).code(), absl::StatusCode::kDeadlineExceeded);
+  }
+  // The server counts from when it read a call. It has read all of them once it answers one that
+  // came later on the same connection; other threads refuse this one, without the service.
+  SessionRequest no_graph;
+  no_graph.graph.nodes.emplace_back();
+  const auto refused = Call<absl::StatusOr<SessionReply>>([&](auto reply) {
+    client_->OpenSession({}, no_graph, Within(seconds(15)), std::move(reply));
+  });
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument) << refused.status();
+  bool all_have_passed = false;
+  scheduler().PostAt(scheduler().Now() + kTime,
+                     [&] { driver_->Post([&] { all_have_passed = true; }); });
+  EXPECT_TRUE(Await([&] { return all_have_passed; }));
+  latch.Open();
+  server_ = nullptr;
+  EXPECT_LE(service_.calls, kThreads);
+}
+
 TEST_P(GrpcTest, WhatIsNoRequestIsRefusedAndDoesNoHarm) {
   Serve();
   std::mt19937 random(5);

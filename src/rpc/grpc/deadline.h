@@ -15,4 +15,8 @@ inline gpr_timespec ToGrpcTime(TimePoint deadline) {
                       gpr_time_from_nanos(left.count(), GPR_TIMESPAN));
 }
 
+inline bool HasPassed(gpr_timespec deadline) {
+  return gpr_time_cmp(gpr_now(deadline.clock_type), deadline) >= 0;
+}
+
 }  // namespace weir::rpc
