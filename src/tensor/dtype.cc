@@ -55,16 +55,19 @@ std::string DtypeName(at::ScalarType dtype) {
 
 absl::StatusOr<std::uint64_t> TensorBytes(at::ScalarType dtype, at::IntArrayRef dims) {
   std::uint64_t bytes = c10::elementSize(dtype);
+  bool is_empty = false;
   for (const std::int64_t dim : dims) {
     if (dim < 0) {
       return absl::InvalidArgumentError(absl::StrCat("negative dimension ", dim));
     }
-    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(dim), &bytes) ||
-        bytes > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    if (dim == 0) {
+      is_empty = true;
+    } else if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(dim), &bytes) ||
+               bytes > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
       return absl::InvalidArgumentError("a tensor of more than 2^63 bytes");
     }
   }
-  return bytes;
+  return is_empty ? 0 : bytes;
 }
 
 }  // namespace weir

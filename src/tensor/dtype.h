@@ -21,7 +21,8 @@ absl::StatusOr<at::ScalarType> DtypeFromCode(std::uint8_t code);
 std::string DtypeName(at::ScalarType dtype);
 
 /// Elements of `dims` times the size of `dtype`, checked: InvalidArgument for a negative dimension
-/// or a product above 2^63 - 1.
+/// or a product above 2^63 - 1. Dimensions of 0 do not excuse the others: libtorch multiplies those
+/// for the strides, and throws when they overflow.
 absl::StatusOr<std::uint64_t> TensorBytes(at::ScalarType dtype, at::IntArrayRef dims);
 
 }  // namespace weir

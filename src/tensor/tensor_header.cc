@@ -16,6 +16,23 @@ absl::Status Malformed(const std::string& what) {
 
 }  // namespace
 
+absl::Status CheckCanTravel(const at::Tensor& tensor) {
+  if (!tensor.defined()) return absl::OkStatus();
+  if (tensor.layout() != at::kStrided || !tensor.device().is_cpu()) {
+    return absl::InvalidArgumentError("only a dense tensor in host memory can travel");
+  }
+  if (DtypeCode(tensor.scalar_type()) == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the type ", DtypeName(tensor.scalar_type()), " cannot travel"));
+  }
+  if (tensor.dim() > static_cast<std::int64_t>(TensorHeader::kRankMax)) {
+    return absl::InvalidArgumentError(absl::StrCat("a tensor of ", tensor.dim(),
+                                                   " dimensions; at most ", TensorHeader::kRankMax,
+                                                   " can travel"));
+  }
+  return absl::OkStatus();
+}
+
 std::string EncodeTensorHeader(const TensorHeader& header) {
   WireWriter writer;
   writer.Number(DtypeCode(header.dtype));

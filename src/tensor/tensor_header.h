@@ -26,6 +26,10 @@ struct TensorHeader {
   std::vector<std::int64_t> dims;
 };
 
+/// InvalidArgument when a tensor cannot travel: of a type without a code, of more than kRankMax
+/// dimensions, sparse, or not in host memory. Undefined can: it is absent on the other side too.
+absl::Status CheckCanTravel(const at::Tensor& tensor);
+
 std::string EncodeTensorHeader(const TensorHeader& header);
 
 /// InvalidArgument for a body that is no such header. `payload_bytes` must be what dtype and

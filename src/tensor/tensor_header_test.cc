@@ -55,8 +55,24 @@ TEST(TensorHeaderTest, SizesAreCheckedAgainstOverflow) {
   const std::int64_t huge = std::int64_t{1} << 40;
   const std::string body = EncodeTensorHeader({at::kDouble, 0, {huge, huge, 16}});
   EXPECT_FALSE(DecodeTensorHeader(Bytes(body), 0).ok());
+  const std::string empty = EncodeTensorHeader({at::kFloat, 0, {0, huge, huge}});
+  EXPECT_FALSE(DecodeTensorHeader(Bytes(empty), 0).ok());
   const std::string negative = EncodeTensorHeader({at::kFloat, 0, {-1}});
   EXPECT_FALSE(DecodeTensorHeader(Bytes(negative), 4).ok());
+}
+
+TEST(TensorHeaderTest, WhatCannotTravelIsSaid) {
+  EXPECT_TRUE(CheckCanTravel(at::Tensor()).ok());
+  EXPECT_TRUE(CheckCanTravel(at::ones({2, 3})).ok());
+  EXPECT_FALSE(CheckCanTravel(at::ones({2, 3}).to_sparse()).ok());
+  EXPECT_FALSE(CheckCanTravel(at::zeros(std::vector<std::int64_t>(33, 1))).ok());
+  EXPECT_FALSE(CheckCanTravel(at::zeros({1}, at::kComplexHalf)).ok());
+}
+
+TEST(TensorBufferTest, ABoolIsZeroOrOne) {
+  EXPECT_TRUE(CheckBools(Bytes(std::string("\0\1\1", 3))).ok());
+  EXPECT_FALSE(CheckBools(Bytes(std::string("\0\2", 2))).ok());
+  EXPECT_FALSE(CheckBools(Bytes("\xff")).ok());
 }
 
 TEST(DtypeTest, CodesAndNames) {

@@ -6,11 +6,13 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "tensor/dtype.h"
+#include "tensor/tensor_buffer.h"
 #include "tensor/tensor_header.h"
 
 namespace weir::rpc {
@@ -22,20 +24,6 @@ absl::Status CheckRank(std::size_t rank) {
   if (rank <= TensorHeader::kRankMax) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("a tensor of ", rank, " dimensions; at most ",
                                                  TensorHeader::kRankMax, " can travel"));
-}
-
-/// An empty tensor may have huge dimensions beside its 0; their product must be a number too, for
-/// strides are made of it.
-absl::Status CheckDims(at::ScalarType dtype, std::vector<std::int64_t> dims) {
-  WEIR_RETURN_IF_ERROR(CheckRank(dims.size()));
-  std::ranges::replace(dims, 0, 1);
-  return TensorBytes(dtype, dims).status();
-}
-
-/// A byte that is neither 0 nor 1 is no bool to the compiler.
-absl::Status CheckBools(const std::string& data) {
-  if (std::ranges::all_of(data, [](char c) { return c == 0 || c == 1; })) return absl::OkStatus();
-  return absl::InvalidArgumentError("a bool tensor with a byte that is neither 0 nor 1");
 }
 
 }  // namespace
@@ -76,13 +64,15 @@ absl::StatusOr<at::Tensor> FromProto(const v1::Tensor& proto) {
     return absl::InvalidArgumentError("a tensor without a type");
   }
   const std::vector<std::int64_t> dims(proto.dims().begin(), proto.dims().end());
-  WEIR_RETURN_IF_ERROR(CheckDims(dtype, dims));
+  WEIR_RETURN_IF_ERROR(CheckRank(dims.size()));
   WEIR_ASSIGN_OR_RETURN(const std::uint64_t bytes, TensorBytes(dtype, dims));
   if (bytes != proto.data().size()) {
     return absl::InvalidArgumentError(absl::StrCat("a tensor of ", bytes, " bytes comes with ",
                                                    proto.data().size(), " bytes of data"));
   }
-  if (dtype == at::kBool) WEIR_RETURN_IF_ERROR(CheckBools(proto.data()));
+  if (dtype == at::kBool) {
+    WEIR_RETURN_IF_ERROR(CheckBools(std::as_bytes(std::span(proto.data()))));
+  }
   at::Tensor tensor;
   WEIR_RETURN_IF_ERROR(CatchAs(absl::StatusCode::kInvalidArgument, "a tensor was refused", [&] {
     tensor = at::empty(dims, at::TensorOptions(dtype));
