@@ -62,6 +62,7 @@ absl::StatusOr<std::shared_ptr<StepRendezvous>> StepTable::Begin(const store::St
     }
     origin.next = id.step + 1;
     origin.gone = false;
+    ForgetEarlyBelow(origin, id.step);
     if (auto early = origin.early.find(id.step); early != origin.early.end()) {
       early_bytes_ -= early->second.bytes;
       rendezvous = std::move(early->second.rendezvous);
@@ -75,6 +76,26 @@ absl::StatusOr<std::shared_ptr<StepRendezvous>> StepTable::Begin(const store::St
   }
   if (!aborted.ok()) rendezvous->Abort(aborted);
   return rendezvous;
+}
+
+// Steps that were passed over will not begin any more.
+void StepTable::ForgetEarlyBelow(Origin& origin, std::uint64_t step) {
+  const auto end = origin.early.lower_bound(step);
+  for (auto early = origin.early.begin(); early != end; ++early)
+    early_bytes_ -= early->second.bytes;
+  origin.early.erase(origin.early.begin(), end);
+}
+
+absl::Status StepTable::CheckRoom(const store::StepId& id, std::size_t bytes) const {
+  MutexLock lock(mutex_);
+  if (bytes <= early_bytes_max_ - early_bytes_) return absl::OkStatus();
+  return TooMuch(id, bytes);
+}
+
+absl::Status StepTable::TooMuch(const store::StepId& id, std::size_t bytes) const {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "step ", id.step, " has not begun here and ", bytes, " bytes more do not fit beside the ",
+      early_bytes_, " of ", early_bytes_max_, " that are held for such steps"));
 }
 
 absl::Status StepTable::Deliver(const store::StepId& id, std::uint32_t edge, Value value) {
@@ -104,9 +125,7 @@ absl::Status StepTable::DeliverEarly(const store::StepId& id, Origin& origin, st
   EarlyStep* early = Early(origin, id.step, bytes);
   if (early == nullptr) {
     ForgetIfUnknown(id.origin);
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "step ", id.step, " has not begun here and ", bytes, " bytes more do not fit beside the ",
-        early_bytes_, " of ", early_bytes_max_, " that are held for such steps"));
+    return TooMuch(id, bytes);
   }
   if (!early->rendezvous->status().ok()) return absl::OkStatus();
   // Nobody receives from a step that has not begun, so this calls nobody under the lock.

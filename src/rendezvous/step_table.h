@@ -29,6 +29,10 @@ class StepTable {
   /// The step begins; keeps what came early. AlreadyExists for a number that has begun or ended.
   absl::StatusOr<std::shared_ptr<StepRendezvous>> Begin(const store::StepId& id);
 
+  /// ResourceExhausted when `bytes` of a value for a step that has not begun would be refused: to
+  /// be asked before they are received.
+  absl::Status CheckRoom(const store::StepId& id, std::size_t bytes) const;
+
   /// A value from a peer. OK and dropped when the step has ended or was aborted; ResourceExhausted
   /// when too much is held for steps that have not begun; AlreadyExists for a duplicate.
   absl::Status Deliver(const store::StepId& id, std::uint32_t edge, Value value);
@@ -60,6 +64,8 @@ class StepTable {
   /// The entry of a step that has not begun, made when there is none; nullptr when that would hold
   /// more than is allowed together with `bytes` more.
   EarlyStep* Early(Origin& origin, std::uint64_t step, std::size_t bytes) WEIR_REQUIRES(mutex_);
+  void ForgetEarlyBelow(Origin& origin, std::uint64_t step) WEIR_REQUIRES(mutex_);
+  absl::Status TooMuch(const store::StepId& id, std::size_t bytes) const WEIR_REQUIRES(mutex_);
   absl::Status DeliverEarly(const store::StepId& id, Origin& origin, std::uint32_t edge,
                             Value value) WEIR_REQUIRES(mutex_);
 

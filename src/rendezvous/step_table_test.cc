@@ -95,6 +95,24 @@ TEST(StepTableTest, EmptyValuesCountToo) {
   EXPECT_EQ(edge, 9u);
 }
 
+TEST(StepTableTest, ForgetsEarlyStepsThatWerePassedOver) {
+  StepTable table(/*early_bytes_max=*/4 * StepTable::kEarlyOverheadBytes);
+  for (std::uint64_t step = 1; step < 100; step += 2) {
+    table.Abort({1, step}, absl::AbortedError("it never began"));
+    ASSERT_TRUE(table.Begin({1, step + 1}).ok());
+    EXPECT_EQ(table.early(), 0u);
+    EXPECT_TRUE(table.CheckRoom({1, step + 2}, 4 * StepTable::kEarlyOverheadBytes).ok());
+  }
+}
+
+TEST(StepTableTest, SaysBeforeItIsReceivedWhatDoesNotFit) {
+  StepTable table(/*early_bytes_max=*/10'000);
+  ASSERT_TRUE(table.Deliver({1, 5}, 3, Bytes(5'000)).ok());
+  EXPECT_TRUE(table.CheckRoom({1, 5}, 4'000).ok());
+  EXPECT_EQ(table.CheckRoom({1, 5}, 5'000).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(table.CheckRoom({1, 6}, SIZE_MAX).code(), absl::StatusCode::kResourceExhausted);
+}
+
 TEST(StepTableTest, AbortReachesARunningStep) {
   StepTable table(kMany);
   auto rendezvous = *table.Begin({1, 1});
