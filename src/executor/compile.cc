@@ -9,8 +9,11 @@
 namespace weir::executor {
 namespace {
 
-// Elements of all values of a partition up to which a step of it counts as small.
+// Elements of all values of a partition up to which a step of it counts as small: where operators
+// compute, and where values are only received, applied and sent. A pass over a value is done in
+// less time than it takes to wake another thread for it, or not much more.
 constexpr std::int64_t kSmallElements = 16 * 1024;
+constexpr std::int64_t kSmallStateElements = 1024 * 1024;
 
 std::string LabelOf(const Node& node) {
   const std::string op =
@@ -41,7 +44,14 @@ void FindReady(ProgramImpl& program) {
   }
 }
 
+bool ComputesNothing(const GraphDef& graph) {
+  return std::none_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+    return node.op == "Aten" || node.op == "Backward" || node.op == "Function";
+  });
+}
+
 bool IsSmall(const GraphDef& graph, const ProgramImpl& program) {
+  const std::int64_t limit = ComputesNothing(graph) ? kSmallStateElements : kSmallElements;
   std::int64_t elements = 0;
   for (const Node& node : graph.nodes) {
     for (const OutputInfo& output : node.outputs) {
@@ -49,11 +59,11 @@ bool IsSmall(const GraphDef& graph, const ProgramImpl& program) {
       if (!output.shape) return false;
       std::int64_t size = 1;
       for (const std::int64_t dim : *output.shape) {
-        if (dim < 0 || dim > kSmallElements) return false;
-        size = std::min(size * dim, kSmallElements + 1);
+        if (dim < 0 || dim > limit) return false;
+        size = std::min(size * dim, limit + 1);
       }
       elements += size;
-      if (elements > kSmallElements) return false;
+      if (elements > limit) return false;
     }
   }
   return std::all_of(program.kernels.begin(), program.kernels.end(),

@@ -224,6 +224,30 @@ TEST(StateTest, AnUpdateWithoutAReadHasNoStaleness) {
   EXPECT_EQ(cluster.variable("w").staleness().Summarize().count, 0u);
 }
 
+// Such a gradient has no version; taken for version 0 it would be as old as the variable.
+TEST(StateTest, AGradientThatWaitsForNoReadIsNotTakenForAnOldOne) {
+  for (const std::string device : {"/job:worker/task:0", "/job:ps/task:0"}) {
+    Graph graph;
+    const auto w = OnPs(graph, "w", Zeros({2}));
+    Output gradient, seen;
+    {
+      const DeviceScope scope(graph, device);
+      gradient = ops::neg(graph.Placeholder("gradient", at::kFloat, {2}));
+      seen = ops::neg(w);
+    }
+    const Wanted wanted{.feeds = {"gradient"},
+                        .fetches = {seen.name()},
+                        .targets = {Apply(graph, w, gradient, 0.5).name()}};
+    TestCluster cluster({kWorker, kPs});
+    cluster.Initialize(graph);
+    store::Variable& stored = cluster.variable("w");
+    for (int i = 0; i < 1000; ++i) ASSERT_TRUE(stored.AssignAdd(at::ones({2}), false).ok());
+    ASSERT_TRUE(cluster.Run(graph, wanted, {at::ones({2})}).status.ok());
+    EXPECT_EQ(stored.version(), 1001u);
+    EXPECT_LT(stored.staleness().Summarize().max, 1000u) << device;
+  }
+}
+
 TEST(StateTest, AWrongGradientIsRejected) {
   Graph graph;
   const auto w = graph.Variable("w", Zeros({2}));
@@ -354,6 +378,22 @@ TEST(TicketTest, ATicketThatNobodyCompletesGoesBack) {
   const TestPlan plan = cluster.Plan(graph, {.fetches = {ticket.name()}});
   EXPECT_EQ(cluster.Run(plan).ticket, 1u);
   EXPECT_EQ(cluster.Run(plan).ticket, 1u);
+}
+
+TEST(StateTest, AProgramIsSmallUpToMoreWhereNothingIsComputed) {
+  const auto is_small = [](std::int64_t size) {
+    Graph graph;
+    const auto w = graph.Variable("w", Zeros({size}));
+    const Output gradient = graph.Placeholder("gradient", at::kFloat, {size});
+    const Operation apply = Apply(graph, w, gradient, 0.5);
+    TestCluster cluster({kWorker});
+    cluster.Initialize(graph);
+    return cluster.Plan(graph, {.feeds = {"gradient"}, .targets = {apply.name()}})
+        .programs[0]
+        ->is_small();
+  };
+  EXPECT_TRUE(is_small(256 * 1024));
+  EXPECT_FALSE(is_small(1024 * 1024 + 1));
 }
 
 }  // namespace

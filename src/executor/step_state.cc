@@ -45,7 +45,7 @@ StepState::StepState(const ProgramImpl& program)
       references_(layout_.references),
       pending_(layout_.pending),
       backwards_(layout_.backwards),
-      versions_(program.num_version_slots),
+      versions_(program.num_version_slots, kNoVersion),
       ready_(program.ready),
       ready_eager_(program.ready_eager),
       incomplete_(layout_.nodes.size()) {}

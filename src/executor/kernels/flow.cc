@@ -16,7 +16,7 @@ class ConstKernel final : public Kernel {
  public:
   explicit ConstKernel(at::Tensor value) : value_(std::move(value)) {}
   absl::Status Run(NodeContext& context) const override {
-    context.SetOutput(0, {value_, 0});
+    context.SetOutput(0, {.tensor = value_});
     return absl::OkStatus();
   }
 

@@ -86,7 +86,7 @@ class IsInitializedKernel final : public Kernel {
   explicit IsInitializedKernel(std::shared_ptr<Variable> variable)
       : variable_(std::move(variable)) {}
   absl::Status Run(NodeContext& context) const override {
-    context.SetOutput(0, {at::scalar_tensor(variable_->initialized(), at::kBool), 0});
+    context.SetOutput(0, {.tensor = at::scalar_tensor(variable_->initialized(), at::kBool)});
     return absl::OkStatus();
   }
 

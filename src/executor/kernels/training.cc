@@ -36,7 +36,7 @@ class ApplyKernel final : public Kernel {
     if (!version_.known) return absl::OkStatus();
     const std::uint64_t computed_from =
         version_.version_slot == kNone ? gradient.version : context.version(version_.version_slot);
-    // A peer may echo anything; what lies in the future is no staleness.
+    // kNoVersion, or anything that a peer may echo: what lies in the future is no staleness.
     if (computed_from <= before) variable_->staleness().Record(before - computed_from);
     return absl::OkStatus();
   }
@@ -67,8 +67,8 @@ class TicketKernel final : public Kernel {
 
   absl::Status Accept(NodeContext& context, Value value) const override {
     context.step().HoldTicket(value.version);
-    context.SetOutput(0,
-                      {at::scalar_tensor(static_cast<std::int64_t>(value.version), at::kLong), 0});
+    const auto ticket = static_cast<std::int64_t>(value.version);
+    context.SetOutput(0, {.tensor = at::scalar_tensor(ticket, at::kLong)});
     return absl::OkStatus();
   }
 

@@ -108,7 +108,7 @@ class FeedKernel final : public Kernel {
       return absl::InvalidArgumentError(absl::StrCat("nothing was fed at position ", index_));
     }
     WEIR_RETURN_IF_ERROR(CheckTensor(*feed, output_, "what was fed"));
-    context.SetOutput(0, {*feed, 0});
+    context.SetOutput(0, {.tensor = *feed});
     return absl::OkStatus();
   }
 
