@@ -530,7 +530,7 @@ TEST(ProgramTest, SaysWhatIsMissing) {
   ASSERT_TRUE(cluster.Compile(cut->partitions[0], graph).ok());
   const Graph other;
   program = cluster.Compile(cut->partitions[0], other);
-  EXPECT_TRUE(absl::IsNotFound(program.status())) << program.status();
+  EXPECT_TRUE(absl::IsInvalidArgument(program.status())) << program.status();
   EXPECT_THAT(Message(program.status()), HasSubstr("'mine'"));
 }
 

@@ -380,6 +380,25 @@ TEST(BackwardTest, AnIdentityHasAGradientOfItsOwn) {
   EXPECT_TRUE(at::equal(result.fetches[1], at::full({3}, 2.0)));
 }
 
+// Such an operator returns its input itself where there is nothing to do.
+TEST(BackwardTest, WhatAnOperatorHandsThroughHasAGradientOfItsOwn) {
+  Graph graph;
+  const auto w = graph.Variable("w", Constant({3}, 2.0));
+  const Output same = graph.Aten("aten::contiguous", "", {Output(w)})[0];
+  const Output also = graph.Function([](const std::vector<at::Tensor>& x) { return x; }, {w},
+                                     {{at::kFloat, std::vector<std::int64_t>{3}, true}})[0];
+  const Output loss = ops::sum(w * same * also);
+  const std::vector<Output> gradients = graph.Gradients(loss, {w, same, also});
+  TestCluster cluster({kWorker});
+  cluster.Initialize(graph);
+  const auto result = cluster.Run(
+      graph, {.fetches = {gradients[0].name(), gradients[1].name(), gradients[2].name()}});
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_TRUE(at::equal(result.fetches[0], at::full({3}, 12.0)));
+  EXPECT_TRUE(at::equal(result.fetches[1], at::full({3}, 4.0)));
+  EXPECT_TRUE(at::equal(result.fetches[2], at::full({3}, 4.0)));
+}
+
 // A variable read in place may change between forward and backward; autograd must not refuse that.
 TEST(BackwardTest, AVariableReadInPlaceMayChangeMeanwhile) {
   Graph graph;

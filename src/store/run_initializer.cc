@@ -6,25 +6,15 @@
 
 #include <cmath>
 
+#include "base/stable_hash.h"
 #include "base/status.h"
 #include "tensor/dtype.h"
 
 namespace weir::store {
 namespace {
 
-std::uint64_t SplitMix64(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-// FNV-1a over the name, mixed with the seed: the same on every machine and in every process, unlike
-// std::hash and absl's.
 std::uint64_t SeedFor(std::uint64_t seed, const std::string& name) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return SplitMix64(SplitMix64(seed) ^ hash);
+  return SplitMix64(SplitMix64(seed) ^ Fnv1a(name));
 }
 
 absl::Status CheckNumbers(const Initializer& initializer) {

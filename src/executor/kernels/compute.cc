@@ -1,12 +1,14 @@
 // Kernels that compute: libtorch's operators and the user's functions.
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/alias.h>
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/stable_hash.h"
 #include "base/status.h"
 #include "executor/kernels/kernels.h"
 #include "graph/aten_schema.h"
@@ -15,26 +17,21 @@
 namespace weir::executor {
 namespace {
 
-// The finaliser of SplitMix64 (Steele et al. 2014): neighbouring numbers become unrelated ones.
-std::uint64_t Mix(std::uint64_t value) {
-  value += 0x9e3779b97f4a7c15;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-  return value ^ (value >> 31);
-}
-
-// FNV-1a: the same in every process, as std::hash need not be.
-std::uint64_t HashOf(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
 std::vector<at::Tensor> Inputs(const NodeContext& context) {
   std::vector<at::Tensor> inputs;
   inputs.reserve(context.num_inputs());
   for (std::size_t i = 0; i < context.num_inputs(); ++i) inputs.push_back(context.input(i).tensor);
   return inputs;
+}
+
+// Some operators return their input itself where there is nothing to do, such as `to`. Recorded by
+// autograd that would be one variable with one gradient, where the graph has two.
+at::Tensor OfItsOwn(const NodeContext& context, at::Tensor output) {
+  if (!at::GradMode::is_enabled() || !output.defined()) return output;
+  for (std::size_t i = 0; i < context.num_inputs(); ++i) {
+    if (output.is_same(context.input(i).tensor)) return at::alias(output);
+  }
+  return output;
 }
 
 absl::Status SetOutputs(NodeContext& context, std::vector<at::Tensor> outputs,
@@ -43,7 +40,8 @@ absl::Status SetOutputs(NodeContext& context, std::vector<at::Tensor> outputs,
     return absl::InvalidArgumentError(
         absl::StrCat("returned ", outputs.size(), " tensors, but the graph says ", expected));
   }
-  for (std::size_t i = 0; i < expected; ++i) context.SetOutput(i, {std::move(outputs[i]), 0});
+  for (std::size_t i = 0; i < expected; ++i)
+    context.SetOutput(i, {.tensor = OfItsOwn(context, std::move(outputs[i]))});
   return absl::OkStatus();
 }
 
@@ -56,7 +54,7 @@ class AtenKernel final : public Kernel {
     std::vector<at::Tensor> outputs;
     if (call_.needs_generator()) {
       const at::Generator generator =
-          at::make_generator<at::CPUGeneratorImpl>(Mix(seed_ + context.step().id().step));
+          at::make_generator<at::CPUGeneratorImpl>(SplitMix64(seed_ + context.step().id().step));
       WEIR_RETURN_IF_ERROR(call_.Run(Inputs(context), &generator, outputs));
     } else {
       WEIR_RETURN_IF_ERROR(call_.Run(Inputs(context), nullptr, outputs));
@@ -107,7 +105,7 @@ class FunctionKernel final : public Kernel {
 KernelOr MakeAten(CompileContext& context, const Node& node) {
   WEIR_ASSIGN_OR_RETURN(graph::AtenCall call, graph::AtenCall::Build(node));
   return std::make_unique<AtenKernel>(std::move(call), node.outputs.size(),
-                                      Mix(context.graph().seed ^ HashOf(node.name)));
+                                      SplitMix64(context.graph().seed ^ Fnv1a(node.name)));
 }
 
 KernelOr MakeFunction(CompileContext& context, const Node& node) {
@@ -118,10 +116,10 @@ KernelOr MakeFunction(CompileContext& context, const Node& node) {
       return std::make_unique<FunctionKernel>(found->second, node.outputs);
     }
   }
-  return absl::NotFoundError(
+  return absl::InvalidArgumentError(
       absl::StrCat("function ", handle,
-                   " is not held by this process; a Function runs only in the "
-                   "process that built the graph"));
+                   " is not held by this process: a Function runs only in the process that built "
+                   "the graph, on a task of that process"));
 }
 
 }  // namespace weir::executor
