@@ -131,6 +131,8 @@ class Variable {
   Output read_;
 };
 
+/// A variable that exists keeps the options of whoever made it; asking it for a guarantee that it
+/// lacks (use_locking, consistent_reads) is InvalidArgument when the session is opened.
 struct VariableOptions {
   /// In the gradient's and optimizer's sight. Only floating point variables ever are.
   bool trainable = true;
@@ -150,7 +152,8 @@ using AtenArg = std::variant<Output, std::vector<Output>, AttrValue>;
 
 /// A callable node, run only in the process that built the graph. Gets the inputs, returns the
 /// outputs; may throw. Called on a step's thread, several steps at a time when several are in
-/// flight. What it computes by differentiable operators is differentiated.
+/// flight. Must not write to its inputs, which constants and other nodes share. What it computes by
+/// differentiable operators is differentiated.
 using TensorFunction = std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)>;
 
 /// Decides a device for each new node: gets the node as built so far (its `device` is what inner

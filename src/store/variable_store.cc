@@ -28,10 +28,21 @@ absl::Status CheckDef(const VariableDef& def) {
   return Annotate(TensorBytes(def.initializer.dtype, def.initializer.shape).status(), context);
 }
 
+/// What the first asker did not ask for was never kept: it cannot be promised to a later one.
+absl::Status CheckGuarantees(const VariableDef& existing, const VariableDef& asked) {
+  const char* lacks = nullptr;
+  if (asked.use_locking && !existing.use_locking) lacks = "use_locking";
+  if (asked.consistent_reads && !existing.consistent_reads) lacks = "consistent_reads";
+  if (lacks == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("variable \"", asked.name, "\" of container \"",
+                                                 asked.container, "\" was made without ", lacks,
+                                                 ", which is asked for now"));
+}
+
 absl::Status CheckAgrees(const VariableDef& existing, const VariableDef& asked) {
   if (existing.initializer.dtype == asked.initializer.dtype &&
       existing.initializer.shape == asked.initializer.shape) {
-    return absl::OkStatus();
+    return CheckGuarantees(existing, asked);
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "variable \"", asked.name, "\" of container \"", asked.container, "\" exists as ",

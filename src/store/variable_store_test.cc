@@ -36,6 +36,22 @@ TEST(VariableStoreTest, OptionsOfTheFirstAskerStay) {
   EXPECT_TRUE(store.Ensure(Def("ps", "w")).value()->def().use_locking);
 }
 
+TEST(VariableStoreTest, AGuaranteeThatAVariableLacksIsRefused) {
+  VariableStore store;
+  ASSERT_TRUE(store.Ensure(Def("ps", "w")).ok());
+  VariableDef locking = Def("ps", "w");
+  locking.use_locking = true;
+  VariableDef consistent = Def("ps", "w");
+  consistent.consistent_reads = true;
+  for (const auto& [def, option] :
+       {std::pair{locking, "use_locking"}, std::pair{consistent, "consistent_reads"}}) {
+    const absl::Status status = store.Ensure(def).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(option));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("\"w\""));
+  }
+}
+
 TEST(VariableStoreTest, AskersMustAgreeOnShapeAndDtype) {
   VariableStore store;
   ASSERT_TRUE(store.Ensure(Def("ps", "w")).ok());
