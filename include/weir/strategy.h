@@ -21,7 +21,9 @@ class Strategy {
 
   /// The target that makes one training step: gradients of `loss` with respect to the graph's
   /// trainable variables, each applied by `optimizer` on the task that owns its variable, then
-  /// global_step + 1.
+  /// global_step + 1. One for a graph: a second is InvalidArgument, since two steps under one
+  /// ticket would be counted as one. A loss that was never assigned gives an operation that Run
+  /// refuses.
   virtual Operation Minimize(const OptimizerSpec& optimizer, Output loss) = 0;
 };
 

@@ -5,6 +5,8 @@
 namespace weir {
 
 Operation ApplyGradient(const OptimizerSpec& optimizer, const Variable& variable, Output gradient) {
+  if (!variable.handle().valid())
+    return {};  // as an operation that was never assigned: Run says so
   Graph& graph = *variable.handle().graph();
   if (!gradient.valid() || gradient.graph() != &graph) {
     graph.AddError(absl::InvalidArgumentError("the gradient of '" + variable.name() +

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,12 @@ Operation AddCompleteStep(Graph& graph, const Variable& global_step) {
   return graph.AddNode(std::move(node));
 }
 
+bool HasTicket(const Graph& graph) {
+  const std::vector<Node>& nodes = graph.def().nodes;
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [](const Node& node) { return node.op == "Ticket"; });
+}
+
 class AsyncStrategy final : public Strategy {
  public:
   explicit AsyncStrategy(const AsyncOptions& options) : options_(options) {}
@@ -31,7 +38,14 @@ class AsyncStrategy final : public Strategy {
   std::string name() const override { return "async"; }
 
   Operation Minimize(const OptimizerSpec& optimizer, Output loss) override {
+    if (!loss.valid()) return {};  // as an operation that was never assigned: Run says so
     Graph& graph = *loss.graph();
+    if (HasTicket(graph)) {
+      graph.AddError(absl::InvalidArgumentError(
+          "Minimize: the graph has a training step already; minimize the sum of several losses, or "
+          "use Gradients and ApplyGradient for what is trained beside it"));
+      return {};
+    }
     const Variable global_step = PlacedGlobalStep(graph);
     std::vector<Output> parameters;
     for (const Variable& variable : graph.trainable_variables())
