@@ -1,6 +1,7 @@
 #include "weir/safetensors.h"
 
 #include <ATen/Functions.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -32,6 +33,7 @@ TEST_F(SafetensorsTest, RoundTripsEveryDtype) {
   }
   tensors["scalar"] = at::ones({}, at::kFloat);
   tensors["empty"] = at::empty({0, 4}, at::kFloat);
+  tensors["negated"] = at::_neg_view(at::arange(6, at::kFloat));
   tensors["view"] = at::arange(6, at::kFloat).reshape({2, 3}).t();
   ASSERT_TRUE(SaveSafetensors(path_, tensors).ok());
   const auto loaded = LoadSafetensors(path_);
@@ -62,6 +64,13 @@ TEST_F(SafetensorsTest, RefusesWhatDoesNotFit) {
       R"({"w":{"dtype":"Q4","shape":[3],"data_offsets":[0,3]}})",
       R"({"w":{"shape":[3],"data_offsets":[0,3]}})",
       R"({"w":3})",
+      "null",
+      R"({"w":{"dtype":"U8","shape":[2.7],"data_offsets":[0,2]}})",
+      R"({"w":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})",  // a hole at the end
+      R"({"w":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",  // and at the beginning
+      R"({"w":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}})",
+      R"({"v":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},
+          "w":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}})",  // overlap
   };
   for (const char* header : headers) {
     Write(WithLength(header, "\x01\x02\x03"));
@@ -77,7 +86,14 @@ TEST_F(SafetensorsTest, RefusesWhatDoesNotFit) {
 TEST_F(SafetensorsTest, AFailedSaveLeavesNothing) {
   const auto status = SaveSafetensors("/nonexistent/dir/w.safetensors", {{"w", at::ones({2})}});
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_FALSE(SaveSafetensors(path_, {{"w", at::ones({2}, at::kComplexFloat)}}).ok());
+  for (const at::Tensor& bad :
+       {at::ones({2}, at::kComplexFloat), at::ones({2}).to_sparse(), at::Tensor()}) {
+    const auto refused = SaveSafetensors(path_, {{"weight", bad}});
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("'weight'"));
+  }
+  EXPECT_EQ(SaveSafetensors(path_, {{"\xff", at::ones({2})}}).code(),
+            absl::StatusCode::kInvalidArgument);
   EXPECT_FALSE(std::ifstream(path_).good());
 }
 
