@@ -9,8 +9,8 @@
 #include <map>
 #include <string>
 
-#include "data/batches.h"
-#include "data/mnist.h"
+#include "weir/batches.h"
+#include "weir/mnist.h"
 #include "weir/safetensors.h"
 #include "weir/weir.h"
 

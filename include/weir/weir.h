@@ -1,12 +1,15 @@
 // Everything a program needs.
 #pragma once
 
+#include "weir/batches.h"
 #include "weir/device_setter.h"
 #include "weir/graph.h"
 #include "weir/initializer.h"
 #include "weir/job.h"
+#include "weir/mnist.h"
 #include "weir/ops.h"
 #include "weir/optimizer.h"
+#include "weir/safetensors.h"
 #include "weir/session.h"
 #include "weir/strategy.h"
 #include "weir/version.h"

@@ -1,4 +1,4 @@
-#include "data/batches.h"
+#include "weir/batches.h"
 
 #include <ATen/Functions.h>
 

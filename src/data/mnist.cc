@@ -1,4 +1,4 @@
-#include "data/mnist.h"
+#include "weir/mnist.h"
 
 #include <algorithm>
 #include <cstdint>
