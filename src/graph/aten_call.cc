@@ -27,6 +27,11 @@ bool IsCommonAttr(std::string_view name) {
   return name == "operator" || name == "overload" || name == "segment";
 }
 
+// libtorch's allocator throws a plain Error, which only its text tells from others.
+bool IsOutOfMemory(const std::string& text) {
+  return text.find("DefaultCPUAllocator") != std::string::npos;
+}
+
 }  // namespace
 
 // Goes through the arguments of the schema once, in order, taking inputs and attributes as they
@@ -285,7 +290,9 @@ absl::Status AtenCall::Run(const std::vector<at::Tensor>& inputs, const at::Gene
     operator_.handle().callBoxed(stack);
   } catch (const c10::Error& error) {
     // what() would look up the symbols of a stack that nobody reads, for 20 ms.
-    return absl::InvalidArgumentError(absl::StrCat(context_, ": ", error.what_without_backtrace()));
+    const std::string text = absl::StrCat(context_, ": ", error.what_without_backtrace());
+    return IsOutOfMemory(text) ? absl::ResourceExhaustedError(text)
+                               : absl::InvalidArgumentError(text);
   } catch (...) {
     return CurrentExceptionToStatus(absl::StatusCode::kInvalidArgument, context_);
   }

@@ -80,12 +80,6 @@ class Dealer {
   int next_ = 0;
 };
 
-// Ops that live where their variable lives, which the placer knows.
-bool FollowsVariable(const Node& node) {
-  const graph::OpInfo* op = graph::FindOp(node.op);
-  return op != nullptr && op->handle_input;
-}
-
 class Setter {
  public:
   explicit Setter(const ReplicaDeviceSetterOptions& options)
@@ -120,7 +114,7 @@ DeviceFunction ReplicaDeviceSetter(const ReplicaDeviceSetterOptions& options) {
   auto setter = std::make_shared<Setter>(options);
   return
       [setter, merge = options.merge_devices, fallback = options](const Node& node) -> std::string {
-        if (FollowsVariable(node) || (!merge && !node.device.empty())) return node.device;
+        if (graph::FollowsVariable(node) || (!merge && !node.device.empty())) return node.device;
         const absl::StatusOr<DeviceSpec> device = setter->Choose(node);
         if (device.ok()) return device->ToString();
         // A device string that cannot be read goes on to the graph, which reports it with the

@@ -11,16 +11,6 @@
 #include "weir/graph.h"
 
 namespace weir {
-namespace {
-
-// Where a variable is used is not where it lives: these nodes go to their variable.
-bool FollowsVariable(const Node& node) {
-  const graph::OpInfo* op = graph::FindOp(node.op);
-  return op != nullptr && op->handle_input;
-}
-
-}  // namespace
-
 void Graph::PushDevice(DeviceFunction function) {
   device_scopes_.push_back(std::move(function));
 }
@@ -52,7 +42,9 @@ void Graph::MergeDevice(Node& node, const std::string& request) {
 void Graph::ApplyDeviceScopes(Draft& draft) {
   const std::string own = std::exchange(draft.node.device, "");
   MergeDevice(draft.node, own);
-  if (draft.ignores_scopes || !draft.node.colocation.empty() || FollowsVariable(draft.node)) return;
+  // Where a variable is used is not where it lives: its nodes go to it.
+  if (draft.ignores_scopes || !draft.node.colocation.empty() || graph::FollowsVariable(draft.node))
+    return;
   for (const DeviceFunction& scope : device_scopes_ | std::views::reverse) {
     if (!scope) return;
     MergeDevice(draft.node, scope(draft.node));

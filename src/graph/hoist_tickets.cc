@@ -91,9 +91,8 @@ class Hoister {
 
 }  // namespace
 
-absl::Status HoistTickets(GraphDef& graph) {
+void HoistTickets(GraphDef& graph) {
   Hoister(graph).Run();
-  return absl::OkStatus();
 }
 
 }  // namespace weir::graph

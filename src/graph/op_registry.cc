@@ -42,6 +42,11 @@ const OpInfo* FindOp(std::string_view name) {
   return found == kOps.end() ? nullptr : found;
 }
 
+bool FollowsVariable(const Node& node) {
+  const OpInfo* op = FindOp(node.op);
+  return op != nullptr && op->handle_input;
+}
+
 std::string_view AttrTypeName(const AttrValue& value) {
   return AttrTypeNameOf(value.index());
 }

@@ -64,6 +64,9 @@ struct OpInfo {
 /// nullptr for an unknown op.
 const OpInfo* FindOp(std::string_view name);
 
+/// True for a node that must be where its variable is, such as its Read.
+bool FollowsVariable(const Node& node);
+
 /// "int", "list of float", "None", ...: what errors call the type of an attribute.
 std::string_view AttrTypeName(const AttrValue& value);
 

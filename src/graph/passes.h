@@ -89,7 +89,7 @@ absl::Status ExpandGradients(GraphDef& graph);
 /// gradient leaves before the step has its ticket, and the ticket crosses once to the device that
 /// makes gradients, where parameters go anyway, and not from one ps to another. Contributions to a
 /// sum beside the variable wait each where it is made.
-absl::Status HoistTickets(GraphDef& graph);
+void HoistTickets(GraphDef& graph);
 
 /// One edge that crosses devices.
 struct CrossEdge {

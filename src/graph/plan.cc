@@ -7,7 +7,7 @@ absl::StatusOr<PartitionedGraph> MakePlan(const GraphDef& placed, const Signatur
                                           const TaskId& session_task) {
   WEIR_ASSIGN_OR_RETURN(GraphDef graph, PruneGraph(placed, signature, session_task));
   WEIR_RETURN_IF_ERROR(ExpandGradients(graph));
-  WEIR_RETURN_IF_ERROR(HoistTickets(graph));
+  HoistTickets(graph);
   WEIR_ASSIGN_OR_RETURN(PartitionedGraph plan, PartitionGraph(graph));
   // A feed that nothing needs has no node.
   plan.num_feeds = static_cast<int>(signature.feeds.size());

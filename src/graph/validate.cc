@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cluster/device.h"
+#include "cluster/text.h"
 #include "graph/names.h"
 #include "graph/op_registry.h"
 #include "graph/op_rules.h"
@@ -16,12 +17,6 @@ namespace {
 
 // A graph made to annoy can violate everything everywhere; the list must not be as large as it.
 constexpr std::size_t kViolationsMax = 100;
-constexpr std::size_t kQuotedMax = 200;
-
-std::string Quote(const std::string& text) {
-  if (text.size() <= kQuotedMax) return absl::StrCat("'", text, "'");
-  return absl::StrCat("'", text.substr(0, kQuotedMax), "...'");
-}
 
 bool IsVariable(const Node& node) {
   return node.op == "Variable";

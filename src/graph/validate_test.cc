@@ -137,16 +137,17 @@ TEST(Validate, ListsEveryViolation) {
   Named(graph, "mean").inputs[0].output = 3;
   Named(graph, "Function").inputs = {{0, Edge::kControl}, {0, 0}};
   Named(graph, "Group").name = "x";
-  EXPECT_THAT(Violations(graph),
-              AllOf(HasSubstr("node 'matmul': unknown op 'Strange'"),
-                    HasSubstr("node 'w/read': is colocated with 'nothing', which does not exist"),
-                    HasSubstr("node 'Identity': device \"/jobs:ps\""),
-                    HasSubstr("node 'ticket': has no attribute 'limit' (int)"),
-                    HasSubstr("node 'x': attribute 'dtype' is a int, not a dtype"),
-                    HasSubstr("node 'Const': Const takes 0 data inputs, has 1"),
-                    HasSubstr("node 'mean': input 0 is output 3 of 'mul', which has 1"),
-                    HasSubstr("node 'Function': data input 1 comes after a control input")));
-  EXPECT_THAT(Violations(graph), HasSubstr("two nodes have the name 'x'"));
+  EXPECT_THAT(
+      Violations(graph),
+      AllOf(HasSubstr("node \"matmul\": unknown op \"Strange\""),
+            HasSubstr("node \"w/read\": is colocated with \"nothing\", which does not exist"),
+            HasSubstr("node \"Identity\": device \"/jobs:ps\""),
+            HasSubstr("node \"ticket\": has no attribute 'limit' (int)"),
+            HasSubstr("node \"x\": attribute 'dtype' is a int, not a dtype"),
+            HasSubstr("node \"Const\": Const takes 0 data inputs, has 1"),
+            HasSubstr("node \"mean\": input 0 is output 3 of \"mul\", which has 1"),
+            HasSubstr("node \"Function\": data input 1 comes after a control input")));
+  EXPECT_THAT(Violations(graph), HasSubstr("two nodes have the name \"x\""));
 }
 
 TEST(Validate, HandlesGoToTheirOpsOnly) {
@@ -156,8 +157,8 @@ TEST(Validate, HandlesGoToTheirOpsOnly) {
   Named(graph, "matmul").inputs[1].node = w;
   Named(graph, "done").inputs[0] = Named(graph, "mean").inputs[0];
   EXPECT_THAT(Violations(graph),
-              AllOf(HasSubstr("node 'matmul': input 1 is the variable 'w' itself"),
-                    HasSubstr("node 'done': input 0 must be a variable, is 'mul' (Aten)")));
+              AllOf(HasSubstr("node \"matmul\": input 1 is the variable \"w\" itself"),
+                    HasSubstr("node \"done\": input 0 must be a variable, is \"mul\" (Aten)")));
 }
 
 TEST(Validate, FindsCycles) {
@@ -173,8 +174,8 @@ TEST(Validate, InternalOpsOnlyWhereAllowed) {
   graph.nodes.push_back(
       {.name = "fetch/x", .op = "Fetch", .inputs = {{0, 0}}, .attrs = {{"index", 0}}});
   EXPECT_EQ(Validate(graph, true), absl::OkStatus());
-  EXPECT_THAT(Violations(graph), AllOf(HasSubstr("node 'feed/x': op Feed is inserted"),
-                                       HasSubstr("node 'fetch/x': op Fetch is inserted")));
+  EXPECT_THAT(Violations(graph), AllOf(HasSubstr("node \"feed/x\": op Feed is inserted"),
+                                       HasSubstr("node \"fetch/x\": op Fetch is inserted")));
 }
 
 TEST(Validate, BackwardNodesAddUp) {
@@ -193,7 +194,7 @@ TEST(Validate, BackwardNodesAddUp) {
   for (const auto& [ys, xs, outputs] : std::vector<std::tuple<std::int64_t, std::int64_t, int>>{
            {1, 2, 2}, {1, 1, 2}, {0, 3, 3}, {-1, 5, 5}, {huge, huge, 1}, {huge, 5, 5}}) {
     EXPECT_THAT(Violations(backward(ys, xs, static_cast<std::size_t>(outputs)), true),
-                HasSubstr("node 'b'"));
+                HasSubstr("node \"b\""));
   }
 }
 
