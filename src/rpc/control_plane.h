@@ -171,11 +171,15 @@ class ControlServer {
   virtual void Close(Duration grace) = 0;
 };
 
-/// A kind of control plane. Thread-safe. Destroying it ends the calls of its clients that are in
-/// flight: they are answered with Cancelled, as is every later call of a client that lives on.
+/// A kind of control plane. Thread-safe.
 class ControlPlane {
  public:
+  /// Closes.
   virtual ~ControlPlane() = default;
+  /// Ends the calls of its clients that are in flight: they are answered with Cancelled, as is
+  /// every later call. When it returns no reply is running, and only those of later calls will.
+  /// Servers are left alone. May be called again; not by a reply.
+  virtual void Close() = 0;
   /// Serves `service` (not owned, outlives the server) at host:port (0: any). Unavailable with
   /// address and errno text when the port is taken; InvalidArgument for a bad address.
   virtual absl::StatusOr<std::unique_ptr<ControlServer>> Serve(const std::string& host, int port,

@@ -10,6 +10,17 @@
 #include "tensor/dtype.h"
 
 namespace weir::runtime {
+namespace {
+
+absl::Status CheckFetches(const std::vector<at::Tensor>& fetches) {
+  for (std::size_t i = 0; i < fetches.size(); ++i) {
+    WEIR_RETURN_IF_ERROR(
+        Annotate(CheckCanTravel(fetches[i]), absl::StrFormat("fetch %d of the step", i)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<std::uint64_t> ClientSteps::AddSession(std::uint64_t client,
                                                       std::shared_ptr<MasterSession> session) {
@@ -22,7 +33,7 @@ absl::StatusOr<std::uint64_t> ClientSteps::AddSession(std::uint64_t client,
   sessions_[number] = {.client = client,
                        .session = std::move(session),
                        .plans = {},
-                       .opened = env_.scheduler->Now()};
+                       .idle_since = env_.scheduler->Now()};
   return number;
 }
 
@@ -66,11 +77,12 @@ absl::StatusOr<Buffer> ClientSteps::FeedBuffer(Link& link, std::uint32_t edge,
   {
     MutexLock lock(mutex_);
     Client& client = clients_[link.peer().incarnation];
-    if (bytes > env_.feed_bytes_max || client.feed_bytes > env_.feed_bytes_max - bytes) {
+    const std::size_t room = env_.feed_bytes_max - client.feed_bytes;
+    if (kFeedOverheadBytes > room || bytes > room - kFeedOverheadBytes) {
       return absl::ResourceExhaustedError(
           absl::StrFormat("more than %d bytes of feeds without a run", env_.feed_bytes_max));
     }
-    client.feed_bytes += bytes;
+    client.feed_bytes += bytes + kFeedOverheadBytes;
   }
   if (bytes == 0) return Buffer{};
   return env_.buffers->Lease(bytes);
@@ -98,7 +110,8 @@ absl::StatusOr<std::vector<at::Tensor>> ClientSteps::TakeFeeds(std::uint64_t cli
       by_edge = std::move(it->second);
       state.feeds.erase(it);
     }
-    for (const auto& [edge, tensor] : by_edge) state.feed_bytes -= tensor.nbytes();
+    for (const auto& [edge, tensor] : by_edge)
+      state.feed_bytes -= tensor.nbytes() + kFeedOverheadBytes;
   }
   std::vector<at::Tensor> feeds;
   for (auto& [edge, tensor] : by_edge) {
@@ -122,8 +135,10 @@ void ClientSteps::OnRun(const std::shared_ptr<Link>& link, const store::StepId& 
   std::shared_ptr<const MasterPlan> plan;
   {
     MutexLock lock(mutex_);
-    const auto& plans = sessions_[message.session].plans;
-    if (const auto it = plans.find(message.plan); it != plans.end()) plan = it->second;
+    if (const auto found = sessions_.find(message.session); found != sessions_.end()) {
+      const auto& plans = found->second.plans;
+      if (const auto it = plans.find(message.plan); it != plans.end()) plan = it->second;
+    }
   }
   if (!plan)
     return Reply(
@@ -160,13 +175,16 @@ void ClientSteps::Reply(const std::weak_ptr<Link>& weak_link, const store::StepI
                         absl::StatusOr<StepResult> result) {
   const auto link = weak_link.lock();
   if (!link) return;
+  if (result.ok()) {
+    if (const absl::Status status = CheckFetches(result->fetches); !status.ok()) result = status;
+  }
   DoneMessage done;
   done.status = result.status();
   if (result.ok()) {
     done.ticket = result->ticket;
     for (std::size_t i = 0; i < result->fetches.size(); ++i) {
       link->SendTensor(step, static_cast<std::uint32_t>(i + 1),
-                       {.tensor = std::move(result->fetches[i]), .version = 0});
+                       {.tensor = std::move(result->fetches[i])});
     }
   }
   link->SendDone(step, done);
@@ -196,9 +214,11 @@ void ClientSteps::OnLinkDown(Link& link, const absl::Status& reason) {
     if (--state.links > 0) return;
     steps = std::move(state.steps);
     clients_.erase(client);
+    for (auto& [number, session] : sessions_) {
+      if (session.client == client) session.idle_since = env_.scheduler->Now();
+    }
   }
   for (const auto& [number, step] : steps) env_.master->Abort(step, reason);
-  CloseSessions([client](const ClientSession& session) { return session.client == client; });
 }
 
 void ClientSteps::CloseIdleSessions(TimePoint now) {
@@ -208,7 +228,7 @@ void ClientSteps::CloseIdleSessions(TimePoint now) {
     for (const auto& [client, state] : clients_) linked[client] = state.links > 0;
   }
   CloseSessions([&](const ClientSession& session) {
-    return !linked[session.client] && session.opened + env_.idle_session_timeout < now;
+    return !linked[session.client] && session.idle_since + env_.idle_session_timeout < now;
   });
 }
 

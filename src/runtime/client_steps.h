@@ -24,6 +24,8 @@ class ClientSteps {
  public:
   static constexpr std::uint32_t kFeedsMax = 4096;
   static constexpr std::size_t kSessionsMax = 1024;
+  /// What a feed counts besides its bytes.
+  static constexpr std::size_t kFeedOverheadBytes = 256;
   /// Longest step a client may ask for: a week.
   static constexpr std::uint64_t kTimeoutMsMax = std::uint64_t{7} * 24 * 3600 * 1000;
 
@@ -53,7 +55,8 @@ class ClientSteps {
              const RunMessage& message);
   void OnAbort(Link& link, const store::StepId& step, const absl::Status& reason);
   void OnLinkUp(Link& link);
-  /// Ends the client's steps and closes its sessions.
+  /// Ends the client's steps, if it has no other link. Its sessions stay for idle_session_timeout:
+  /// it may come back.
   void OnLinkDown(Link& link, const absl::Status& reason);
   /// Closes the sessions of clients that never came, or did not come back.
   void CloseIdleSessions(TimePoint now);
@@ -64,7 +67,7 @@ class ClientSteps {
     std::uint64_t client = 0;
     std::shared_ptr<MasterSession> session;
     std::map<std::uint64_t, std::shared_ptr<const MasterPlan>> plans;
-    TimePoint opened;
+    TimePoint idle_since;  // when it was opened, or the client's last link went
   };
   struct Client {
     int links = 0;

@@ -78,7 +78,8 @@ TEST(FaultTest, ALostPsEndsTheStepAndARestartedOneIsTold) {
   EXPECT_THAT(Message(lost.status()), HasSubstr("ps:0 (127.0.0.1:7000)"));
   cluster.Start({"ps", 0});
   const auto restarted = session->Run({}, {}, {counter.add});
-  EXPECT_FALSE(restarted.ok()) << "an empty ps must not be taken for the old one";
+  EXPECT_EQ(restarted.status().code(), absl::StatusCode::kAborted)
+      << "an empty ps must not be taken for the old one: " << restarted.status();
   auto again = cluster.worker(0).OpenSession(counter.graph);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_TRUE(again->Run({}, {}, {counter.add}).ok());
@@ -179,6 +180,43 @@ TEST(FaultTest, FeedsAreChecked) {
   EXPECT_EQ(session->Run({}, {y}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(FaultTest, AHandleOfAnotherGraphIsRefusedThoughItsNumberIsKnown) {
+  TestCluster cluster(1, 1);
+  cluster.StartAll();
+  Counter mine, other;
+  auto session = cluster.worker(0).OpenSession(mine.graph);
+  ASSERT_TRUE(session.ok()) << session.status();
+  ASSERT_TRUE(session->Run({}, {mine.value}, {mine.add}).ok());
+  for (const auto& run :
+       {session->Run({}, {other.value}, {mine.add}), session->Run({}, {mine.value}, {other.add}),
+        session->Run({}, {Output()}), session->Run({}, {}, {Operation()})}) {
+    EXPECT_EQ(run.status().code(), absl::StatusCode::kInvalidArgument) << run.status();
+  }
+}
+
+TEST(FaultTest, APlanThatWasForgottenForAnotherIsMadeAnew) {
+  TestCluster cluster(1, 1);
+  cluster.StartAll();
+  Counter counter;
+  auto session = cluster.worker(0).OpenSession(counter.graph, {.max_plans = 1});
+  ASSERT_TRUE(session.ok()) << session.status();
+  ASSERT_TRUE(session->Run({}, {}, {counter.add}).ok());
+  ASSERT_TRUE(session->DumpPlan({}, {counter.value}, {}).ok());
+  const auto run = session->Run({}, {}, {counter.add});
+  EXPECT_TRUE(run.ok()) << run.status();
+}
+
+TEST(FaultTest, AFunctionInAClientsGraphIsRefusedAtOnce) {
+  TestCluster cluster(0, 1);
+  cluster.StartAll();
+  Graph graph;
+  graph.Function([](const std::vector<at::Tensor>& x) { return x; }, {graph.Const(at::ones({2}))},
+                 {{at::kFloat, std::vector<std::int64_t>{2}, false}}, "mine");
+  const auto session = cluster.Connect({"worker", 0}, graph);
+  EXPECT_EQ(session.status().code(), absl::StatusCode::kInvalidArgument) << session.status();
+  EXPECT_THAT(Message(session.status()), HasSubstr("'mine'"));
+}
+
 TEST(FaultTest, AfterCloseASessionSaysSo) {
   TestCluster cluster(1, 1);
   cluster.StartAll();
@@ -205,6 +243,60 @@ TEST(FaultTest, AClosedClientFreesItsSession) {
   const auto read = session->Run({}, {counter.value});
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ((*read)[0].item<double>(), 1);
+}
+
+TEST(FaultTest, AClientThatLosesItsConnectionGoesOnInItsSession) {
+  TestCluster cluster(1, 1);
+  cluster.StartAll();
+  Counter counter;
+  auto session = cluster.Connect({"worker", 0}, counter.graph);
+  ASSERT_TRUE(session.ok()) << session.status();
+  ASSERT_TRUE(session->Run({}, {}, {counter.add}).ok());
+  cluster.network().LoseConnections(cluster.worker(0).data_address());
+  absl::Status status;
+  int failures = 0;
+  for (int i = 0; i < 3; ++i) {
+    status = session->Run({}, {}, {counter.add}).status();
+    if (!status.ok()) ++failures;
+  }
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_LE(failures, 1);
+}
+
+TEST(FaultTest, AClientThatDoesNotComeBackLosesItsSession) {
+  TestCluster cluster(1, 1);
+  cluster.StartAll();
+  Counter counter;
+  auto session = cluster.Connect({"worker", 0}, counter.graph);
+  ASSERT_TRUE(session.ok()) << session.status();
+  ASSERT_TRUE(session->Run({}, {}, {counter.add}).ok());
+  cluster.network().LoseConnections(cluster.worker(0).data_address());
+  const auto driver = cluster.scheduler().NewDriver();
+  driver->RunUntil([] { return false; }, cluster.scheduler().Now() + std::chrono::seconds(70));
+  const auto run = session->Run({}, {}, {counter.add});
+  EXPECT_EQ(run.status().code(), absl::StatusCode::kAborted) << run.status();
+  EXPECT_THAT(Message(run.status()), HasSubstr("is not found"));
+}
+
+TEST(FaultTest, AFeedThatCannotTravelCostsOnlyItsStep) {
+  TestCluster cluster(0, 1);
+  cluster.StartAll();
+  Graph graph;
+  const auto x = graph.Placeholder("x", at::kFloat, {-1});
+  const auto y = ops::neg(x);
+  auto session = cluster.Connect({"worker", 0}, graph);
+  ASSERT_TRUE(session.ok()) << session.status();
+  for (const at::Tensor& bad :
+       {at::Tensor(), at::ones({3}).to_sparse(), at::zeros(std::vector<std::int64_t>(40, 1)),
+        at::zeros({1}, at::kComplexHalf)}) {
+    const auto run = session->Run({{x, bad}}, {y});
+    EXPECT_EQ(run.status().code(), absl::StatusCode::kInvalidArgument) << run.status();
+    EXPECT_THAT(Message(run.status()), HasSubstr("'x"));
+  }
+  const at::Tensor lazy = at::_neg_view(at::arange(3, at::kFloat));
+  const auto run = session->Run({{x, lazy}}, {y});
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_TRUE(at::equal((*run)[0], at::arange(3, at::kFloat)));
 }
 
 TEST(FaultTest, UnderDelaysAndShortReadsStepsComplete) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/status.h"
+#include "store/dense.h"
 #include "tensor/tensor_buffer.h"
 
 namespace weir::runtime {
@@ -93,6 +94,7 @@ absl::Status Link::OnHello(std::span<const std::byte> body) {
                      .status = verdict};
   Send(FrameType::kHelloAck, {}, 0, Encode(ack));
   if (!verdict.ok()) {
+    refusal_ = Annotate(verdict, hello.from.job.empty() ? "a client" : hello.from.ToString());
     connection_->Close(absl::OkStatus());  // the ack is flushed: the other end prints the reason
     return absl::OkStatus();
   }
@@ -138,6 +140,9 @@ absl::Status Link::OnUpFrame(const FrameHeader& header, std::span<const std::byt
       }
       Value value;
       value.version = incoming_->version;
+      if (incoming_->dtype == at::ScalarType::Bool) {
+        WEIR_RETURN_IF_ERROR(CheckBools({payload.data, payload.size}));
+      }
       if (incoming_->dtype != at::ScalarType::Undefined) {
         value.tensor = TensorOverBuffer(std::move(payload), incoming_->dims, incoming_->dtype);
       }
@@ -166,7 +171,11 @@ void Link::OnClosed(const absl::Status& reason) {
   const State before = std::exchange(state_, State::kClosed);
   if (greeting_timer_) greeting_timer_->Cancel();
   absl::Status why = reason.ok() ? absl::UnavailableError("the connection was closed") : reason;
-  if (before == State::kUp) context_.sink->OnLinkDown(shared_from_this(), why);
+  if (before == State::kUp) {
+    context_.sink->OnLinkDown(shared_from_this(), why);
+  } else if (before == State::kGreeting && !dialled_) {
+    context_.sink->OnLinkRefused(peer_address(), refusal_.ok() ? why : refusal_);
+  }
   FinishDial(
       Annotate(why, "greeting " + (dialled_peer_.job.empty()
                                        ? peer_address()
@@ -181,7 +190,7 @@ void Link::SendTensor(const store::StepId& step, std::uint32_t edge, const Value
   TensorHeader header{.dtype = at::ScalarType::Undefined, .version = value.version, .dims = {}};
   Buffer payload;
   if (value.tensor.defined()) {
-    const at::Tensor tensor = value.tensor.contiguous();
+    const at::Tensor tensor = store::ToPlain(value.tensor);
     header.dtype = tensor.scalar_type();
     header.dims.assign(tensor.sizes().begin(), tensor.sizes().end());
     payload = BufferOfTensor(tensor);

@@ -1,10 +1,11 @@
 // A data-plane connection between two ends that know who the other is.
 //
-//   from         on                          to      action
-//   greeting     hello / ack that fits       up      sink->OnLinkUp, dialled: done(link)
-//   greeting     anything else, or deadline  closed  the reason to the peer where it can be told;
-//   dialled: done(error) up           frames                      up      sink->On... up, closed
-//   connection closed           closed  sink->OnLinkDown, once, if the link was ever up
+//   from      on                         to      action
+//   greeting  hello or ack that fits     up      OnLinkUp; to who dialled: done(link)
+//   greeting  anything else, or too late closed  the peer is told where it can be, OnLinkRefused;
+//                                                to who dialled: done(error)
+//   up        frames                     up      OnTensor, OnRun, OnDone, OnAbort
+//   up        connection closed          closed  OnLinkDown
 #pragma once
 
 #include <atomic>
@@ -52,6 +53,9 @@ class LinkSink {
                                const absl::Status& reason) = 0;
   /// Exactly once for a link that was up. `reason` is never OK.
   virtual void OnLinkDown(const std::shared_ptr<Link>& link, const absl::Status& reason) = 0;
+  /// Somebody at `address` dialled this end and never came up: a refused hello, bytes that are no
+  /// frame, or (Unavailable, DeadlineExceeded) nothing at all.
+  virtual void OnLinkRefused(const std::string& address, const absl::Status& reason) = 0;
 };
 
 /// Thread-safe; kept alive by its connection until that is closed.
@@ -80,6 +84,7 @@ class Link final : public transport::FrameHandler, public std::enable_shared_fro
   const Identity& peer() const { return peer_; }
   std::string peer_address() const { return connection_->PeerAddress(); }
 
+  /// REQUIRES: CheckCanTravel(value.tensor).
   void SendTensor(const store::StepId& step, std::uint32_t edge, const Value& value);
   void SendRun(const store::StepId& step, const RunMessage& message);
   void SendDone(const store::StepId& step, const DoneMessage& message);
@@ -116,6 +121,7 @@ class Link final : public transport::FrameHandler, public std::enable_shared_fro
   std::uint64_t dialled_incarnation_ = 0;
   DialDone dial_done_;                     // on the loop only, once started
   State state_ = State::kGreeting;         // on the loop only
+  absl::Status refusal_;                   // of the hello that came; on the loop only
   Identity peer_;                          // written once, before OnLinkUp
   std::optional<TensorHeader> incoming_;   // of the payload that is being read; on the loop only
   std::shared_ptr<Timer> greeting_timer_;  // on the loop only, once started

@@ -108,13 +108,10 @@ std::shared_ptr<Master::ActiveStep> Master::StartStep(const std::shared_ptr<Mast
     }
     if (failure.ok()) {
       active_[step->id.step] = step;
-      for (const TaskId& task : plan->remote) {
-        if (const auto link = env_.peers->Find(task)) {
-          link->SendRun(step->id, run);
-        } else if (failure.ok()) {
-          failure = absl::UnavailableError(env_.peers->Describe(task) + " is not connected");
-        }
-      }
+      failure = SendRuns(*step, run);
+    } else {
+      MutexLock step_lock(step->mutex);
+      step->missing.clear();  // nobody has heard of it
     }
   }
   if (local) {
@@ -137,6 +134,22 @@ std::shared_ptr<Master::ActiveStep> Master::StartStep(const std::shared_ptr<Mast
   }
   if (!failure.ok()) Abort(step, failure);
   return step;
+}
+
+// A task that has not got its RUN is not missed: it must not hear of the step by an ABORT either.
+absl::Status Master::SendRuns(ActiveStep& step, const RunMessage& run) {
+  absl::Status failure;
+  for (const TaskId& task : step.plan->remote) {
+    if (const auto link = env_.peers->Find(task)) {
+      link->SendRun(step.id, run);
+      continue;
+    }
+    if (failure.ok())
+      failure = absl::UnavailableError(env_.peers->Describe(task) + " is not connected");
+    MutexLock lock(step.mutex);
+    step.missing.erase(task);
+  }
+  return failure;
 }
 
 void Master::Abort(const std::shared_ptr<ActiveStep>& step, const absl::Status& reason) {

@@ -58,8 +58,9 @@ class MasterSession {
     int max_plans = 64;
   };
 
+  /// `owners`: the other tasks that own variables of the graph, and their incarnations.
   MasterSession(Master* master, GraphDef placed, std::map<std::int64_t, TensorFunction> functions,
-                Settings settings);
+                Settings settings, std::map<TaskId, std::uint64_t> owners);
 
   /// The plan of `signature`; made when it is missing, which blocks while tasks it needs are
   /// awaited (start deadline) and told.
@@ -80,13 +81,20 @@ class MasterSession {
   std::shared_ptr<const MasterPlan> FindCached(const graph::Signature& signature)
       WEIR_REQUIRES(mutex_);
   absl::StatusOr<std::shared_ptr<const MasterPlan>> BuildPlan(const graph::Signature& signature);
-  /// Tells every task of the plans that they are over.
+  /// Aborted when an owner is no longer the one that has the session's variables.
+  absl::Status CheckOwners(const std::map<TaskId, std::uint64_t>& incarnations) const;
+  /// Puts a plan into the cache; those that must leave it for that are added to `forgotten`.
+  void Keep(const graph::Signature& signature, const std::shared_ptr<const MasterPlan>& plan,
+            std::vector<std::shared_ptr<const MasterPlan>>& forgotten) WEIR_REQUIRES(mutex_);
+  /// Tells every task of the plans that they are over; a session that still holds one makes it
+  /// anew.
   void Forget(const std::vector<std::shared_ptr<const MasterPlan>>& plans);
 
   Master* const master_;
   const GraphDef placed_;
   const std::map<std::int64_t, TensorFunction> functions_;
   const Settings settings_;
+  const std::map<TaskId, std::uint64_t> owners_;
   Mutex planning_mutex_;  // one plan is made at a time; taken before mutex_
   mutable Mutex mutex_;
   bool closed_ WEIR_GUARDED_BY(mutex_) = false;
@@ -146,6 +154,7 @@ class Master {
   std::shared_ptr<ActiveStep> FindStep(std::uint64_t number) const;
   absl::StatusOr<std::map<TaskId, std::uint64_t>> AwaitTasks(const std::vector<TaskId>& tasks,
                                                              TimePoint deadline);
+  absl::Status SendRuns(ActiveStep& step, const RunMessage& run) WEIR_REQUIRES(mutex_);
   void FinishIfOver(const std::shared_ptr<ActiveStep>& step);
   void AbortSteps(const std::function<bool(const ActiveStep&)>& concerns,
                   const absl::Status& reason);

@@ -70,11 +70,24 @@ absl::Status SessionClosed() {
 }  // namespace
 
 MasterSession::MasterSession(Master* master, GraphDef placed,
-                             std::map<std::int64_t, TensorFunction> functions, Settings settings)
+                             std::map<std::int64_t, TensorFunction> functions, Settings settings,
+                             std::map<TaskId, std::uint64_t> owners)
     : master_(master),
       placed_(std::move(placed)),
       functions_(std::move(functions)),
-      settings_(settings) {}
+      settings_(settings),
+      owners_(std::move(owners)) {}
+
+absl::Status MasterSession::CheckOwners(const std::map<TaskId, std::uint64_t>& incarnations) const {
+  for (const auto& [task, incarnation] : incarnations) {
+    const auto owner = owners_.find(task);
+    if (owner == owners_.end() || owner->second == incarnation) continue;
+    return absl::AbortedError(master_->env_.peers->Describe(task) +
+                              " was restarted since this session was opened, and its variables are "
+                              "gone: a new session makes them anew");
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::shared_ptr<MasterSession>> Master::OpenSession(
     GraphDef graph, std::map<std::int64_t, TensorFunction> functions,
@@ -85,7 +98,7 @@ absl::StatusOr<std::shared_ptr<MasterSession>> Master::OpenSession(
   const auto variables = VariablesByTask(graph);
   const std::vector<TaskId> remote = RemoteTasks(variables, env_.self.task);
   const TimePoint deadline = env_.scheduler->Now() + settings.start_timeout;
-  WEIR_RETURN_IF_ERROR(AwaitTasks(remote, deadline).status());
+  WEIR_ASSIGN_OR_RETURN(auto owners, AwaitTasks(remote, deadline));
   if (const auto own = variables.find(env_.self.task); own != variables.end()) {
     WEIR_RETURN_IF_ERROR(env_.worker->EnsureVariables(own->second, settings.initialize));
   }
@@ -98,7 +111,8 @@ absl::StatusOr<std::shared_ptr<MasterSession>> Master::OpenSession(
               reply(Annotate(status, "variables of " + env_.peers->Describe(task)));
             });
       }));
-  return std::make_shared<MasterSession>(this, std::move(graph), std::move(functions), settings);
+  return std::make_shared<MasterSession>(this, std::move(graph), std::move(functions), settings,
+                                         std::move(owners));
 }
 
 std::shared_ptr<const MasterPlan> MasterSession::FindCached(const graph::Signature& signature) {
@@ -120,21 +134,33 @@ absl::StatusOr<std::shared_ptr<const MasterPlan>> MasterSession::MakePlan(
   }
   WEIR_ASSIGN_OR_RETURN(std::shared_ptr<const MasterPlan> plan, BuildPlan(signature));
   std::vector<std::shared_ptr<const MasterPlan>> forgotten;
+  bool closed = false;
   {
     MutexLock lock(mutex_);
-    plans_.remove_if([&](const CachedPlan& cached) {
-      const bool stale = cached.signature == signature || cached.plan->stale;
-      if (stale) forgotten.push_back(cached.plan);
-      return stale;
-    });
-    plans_.push_front({signature, plan});
-    while (plans_.size() > static_cast<std::size_t>(std::max(1, settings_.max_plans))) {
-      forgotten.push_back(plans_.back().plan);
-      plans_.pop_back();
-    }
+    closed = closed_;
+    if (!closed) Keep(signature, plan, forgotten);
+  }
+  if (closed) {
+    Forget({plan});
+    return SessionClosed();
   }
   Forget(forgotten);
   return plan;
+}
+
+void MasterSession::Keep(const graph::Signature& signature,
+                         const std::shared_ptr<const MasterPlan>& plan,
+                         std::vector<std::shared_ptr<const MasterPlan>>& forgotten) {
+  plans_.remove_if([&](const CachedPlan& cached) {
+    const bool stale = cached.signature == signature || cached.plan->stale;
+    if (stale) forgotten.push_back(cached.plan);
+    return stale;
+  });
+  plans_.push_front({signature, plan});
+  while (plans_.size() > static_cast<std::size_t>(std::max(1, settings_.max_plans))) {
+    forgotten.push_back(plans_.back().plan);
+    plans_.pop_back();
+  }
 }
 
 absl::StatusOr<std::shared_ptr<const MasterPlan>> MasterSession::BuildPlan(
@@ -153,6 +179,7 @@ absl::StatusOr<std::shared_ptr<const MasterPlan>> MasterSession::BuildPlan(
   plan->local = by_task.contains(env.self.task);
   const TimePoint deadline = env.scheduler->Now() + settings_.start_timeout;
   WEIR_ASSIGN_OR_RETURN(plan->incarnations, master_->AwaitTasks(plan->remote, deadline));
+  WEIR_RETURN_IF_ERROR(CheckOwners(plan->incarnations));
   const auto registration = [&](const TaskId& task) {
     return rpc::PlanRegistration{.origin = env.self.incarnation,
                                  .master = env.self.task,
@@ -161,23 +188,26 @@ absl::StatusOr<std::shared_ptr<const MasterPlan>> MasterSession::BuildPlan(
   };
   if (plan->local)
     WEIR_RETURN_IF_ERROR(env.worker->RegisterPlan(registration(env.self.task), &functions_));
-  WEIR_RETURN_IF_ERROR(
-      Gather(*env.scheduler, plan->remote, deadline + env.stop_timeout,
-             [&](const TaskId& task, auto reply) {
-               env.peers->Control(task)->RegisterPlan(
-                   env.peers->CallerTo(task), registration(task),
-                   {.deadline = deadline, .wait_for_ready = false},
-                   [&env, task, reply](const absl::Status& status) {
-                     reply(Annotate(status, "planning on " + env.peers->Describe(task)));
-                   });
-             }));
-  return plan;
+  const absl::Status registered =
+      (Gather(*env.scheduler, plan->remote, deadline + env.stop_timeout,
+              [&](const TaskId& task, auto reply) {
+                env.peers->Control(task)->RegisterPlan(
+                    env.peers->CallerTo(task), registration(task),
+                    {.deadline = deadline, .wait_for_ready = false},
+                    [&env, task, reply](const absl::Status& status) {
+                      reply(Annotate(status, "planning on " + env.peers->Describe(task)));
+                    });
+              }));
+  if (registered.ok()) return plan;
+  Forget({plan});  // on those tasks that have it
+  return registered;
 }
 
 void MasterSession::Forget(const std::vector<std::shared_ptr<const MasterPlan>>& plans) {
   const Master::Environment& env = master_->env_;
   std::map<TaskId, std::vector<std::uint64_t>> by_task;
   for (const auto& plan : plans) {
+    plan->stale = true;
     if (plan->local) env.worker->ReleasePlans(env.self.incarnation, {plan->number});
     for (const TaskId& task : plan->remote) by_task[task].push_back(plan->number);
   }

@@ -13,6 +13,7 @@
 #include "base/scoped_scheduler.h"
 #include "base/status.h"
 #include "cluster/cluster_spec.h"
+#include "runtime/client_steps.h"
 #include "runtime/link.h"
 #include "runtime/session_backend.h"
 #include "runtime/session_impl.h"
@@ -25,6 +26,7 @@ namespace {
 constexpr std::chrono::seconds kStopTimeout{5};
 
 struct RemotePlan final : SessionBackend::Plan {
+  std::vector<std::string> feed_names;
   std::uint64_t number = 0;
   std::size_t num_fetches = 0;
   mutable std::atomic<bool> stale{false};
@@ -83,6 +85,32 @@ absl::StatusOr<T> Await(Scheduler& scheduler,
   return *std::move(state->result);
 }
 
+/// A feed that cannot travel would cost the connection, and every other step on it.
+absl::Status CheckFeeds(const std::vector<std::string>& names,
+                        const std::vector<at::Tensor>& feeds) {
+  if (feeds.size() > ClientSteps::kFeedsMax) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%d feeds; at most %d are taken from a client", feeds.size(), ClientSteps::kFeedsMax));
+  }
+  for (std::size_t i = 0; i < feeds.size(); ++i) {
+    const absl::Status status = feeds[i].defined() ? CheckCanTravel(feeds[i])
+                                                   : absl::InvalidArgumentError("it is no tensor");
+    WEIR_RETURN_IF_ERROR(Annotate(status, "the feed of '" + names[i] + "'"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNoFunctions(const Graph& graph) {
+  for (const Node& node : graph.def().nodes) {
+    if (node.op != "Function") continue;
+    return absl::InvalidArgumentError(
+        "node '" + node.name +
+        "' is a Function, which runs only in the process that built the graph; the master of this "
+        "session is another process");
+  }
+  return absl::OkStatus();
+}
+
 class RemoteBackend final : public SessionBackend, public LinkSink {
  public:
   RemoteBackend(ClientParts parts, std::string address)
@@ -107,7 +135,8 @@ class RemoteBackend final : public SessionBackend, public LinkSink {
   absl::Status Close() override;
 
   // LinkSink
-  void OnLinkUp(const std::shared_ptr<Link>&) override {}
+  void OnLinkUp(const std::shared_ptr<Link>& link) override;
+  void OnLinkRefused(const std::string&, const absl::Status&) override {}  // nobody dials a client
   absl::StatusOr<Buffer> OnTensorPayload(Link&, const store::StepId& step, std::uint32_t edge,
                                          const TensorHeader& header) override;
   absl::Status OnTensor(Link&, const store::StepId& step, std::uint32_t edge, Value value) override;
@@ -132,6 +161,8 @@ class RemoteBackend final : public SessionBackend, public LinkSink {
             .to_incarnation = 0};
   }
   absl::StatusOr<std::shared_ptr<Link>> Connect(TimePoint deadline);
+  absl::Status BeginStep(const std::shared_ptr<Link>& link,
+                         const std::shared_ptr<PendingStep>& pending, store::StepId& id);
   std::shared_ptr<PendingStep> FindStep(const store::StepId& step);
 
   const ClientParts parts_;
@@ -172,25 +203,40 @@ absl::StatusOr<std::shared_ptr<Link>> RemoteBackend::Connect(TimePoint deadline)
     if (closed_) return absl::FailedPreconditionError("Session is closed.");
     if (link_) return link_;
   }
-  WEIR_ASSIGN_OR_RETURN(
-      auto link, Await<std::shared_ptr<Link>>(scheduler_, [&](auto reply) {
-        parts_.transport->Dial(
-            session_.data_address, deadline,
-            [this, deadline,
-             reply](absl::StatusOr<std::shared_ptr<transport::Connection>> connection) {
-              if (!connection.ok()) return reply(connection.status());
-              Link::Greet(*std::move(connection),
-                          {.self = identity_,
-                           .cluster = nullptr,
-                           .sink = this,
-                           .scheduler = &scheduler_,
-                           .traffic = nullptr},
-                          TaskId{}, session_.incarnation, deadline, reply);
-            });
-      }));
+  return Await<std::shared_ptr<Link>>(scheduler_, [&](auto reply) {
+    parts_.transport->Dial(
+        session_.data_address, deadline,
+        [this, deadline, reply](absl::StatusOr<std::shared_ptr<transport::Connection>> connection) {
+          if (!connection.ok()) return reply(connection.status());
+          Link::Greet(*std::move(connection),
+                      {.self = identity_,
+                       .cluster = nullptr,
+                       .sink = this,
+                       .scheduler = &scheduler_,
+                       .traffic = nullptr},
+                      TaskId{}, session_.incarnation, deadline, reply);
+        });
+  });
+}
+
+// On the link's loop, so that no OnLinkDown can come before it.
+void RemoteBackend::OnLinkUp(const std::shared_ptr<Link>& link) {
   MutexLock lock(mutex_);
   link_ = link;
-  return link;
+}
+
+// A step is known before its first frame leaves, and only while the link that carries it is up:
+// whoever takes the link down then ends the step.
+absl::Status RemoteBackend::BeginStep(const std::shared_ptr<Link>& link,
+                                      const std::shared_ptr<PendingStep>& pending,
+                                      store::StepId& id) {
+  MutexLock lock(mutex_);
+  if (link_ != link) {
+    return absl::UnavailableError("lost the connection to the master at " + address_);
+  }
+  id = {.origin = identity_.incarnation, .step = next_step_++};
+  steps_[id.step] = pending;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<const SessionBackend::Plan>> RemoteBackend::MakePlan(
@@ -203,6 +249,7 @@ absl::StatusOr<std::shared_ptr<const SessionBackend::Plan>> RemoteBackend::MakeP
       }));
   auto plan = std::make_shared<RemotePlan>();
   plan->dump = reply.dump;
+  plan->feed_names = signature.feeds;
   plan->number = reply.plan;
   plan->num_fetches = static_cast<std::size_t>(std::max(0, reply.num_fetches));
   return plan;
@@ -212,19 +259,15 @@ absl::StatusOr<StepResult> RemoteBackend::RunStep(const std::shared_ptr<const Pl
                                                   std::vector<at::Tensor> feeds, TimePoint deadline,
                                                   const std::shared_ptr<Driver>& driver) {
   const auto& plan = static_cast<const RemotePlan&>(*plan_base);
+  WEIR_RETURN_IF_ERROR(CheckFeeds(plan.feed_names, feeds));
   WEIR_ASSIGN_OR_RETURN(const auto link, Connect(deadline));
   auto pending = std::make_shared<PendingStep>();
   pending->num_fetches = plan.num_fetches;
   pending->driver = driver;
-  store::StepId id{.origin = identity_.incarnation, .step = 0};
-  {
-    MutexLock lock(mutex_);
-    id.step = next_step_++;
-    steps_[id.step] = pending;
-  }
+  store::StepId id;
+  WEIR_RETURN_IF_ERROR(BeginStep(link, pending, id));
   std::uint32_t edge = 0;
-  for (at::Tensor& feed : feeds)
-    link->SendTensor(id, ++edge, {.tensor = std::move(feed), .version = 0});
+  for (at::Tensor& feed : feeds) link->SendTensor(id, ++edge, {.tensor = std::move(feed)});
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(deadline - scheduler_.Now());
   link->SendRun(
@@ -313,6 +356,9 @@ absl::Status RemoteBackend::Close() {
   });
   if (link) link->Close(absl::OkStatus());
   parts_.transport->Close();
+  {
+    MutexLock last_dial(connecting_mutex_);
+  }  // the transport must not be dialled after Join
   parts_.transport->Join();
   scheduler_.Close();
   scheduler_.Join();
@@ -326,6 +372,7 @@ absl::Status RemoteBackend::Close() {
 absl::StatusOr<Session> ConnectSession(ClientParts parts, const std::string& address,
                                        const Graph& graph, const SessionOptions& options) {
   WEIR_RETURN_IF_ERROR(graph.status());
+  WEIR_RETURN_IF_ERROR(CheckNoFunctions(graph));
   auto backend = std::make_unique<RemoteBackend>(std::move(parts), address);
   WEIR_RETURN_IF_ERROR(Annotate(backend->Open(graph, options), "opening a session on " + address));
   Scheduler* const scheduler = backend->scheduler();

@@ -114,6 +114,7 @@ void Server::Close() {
   master_.Close(reason);
   worker_.Close(reason);
   peers_.Close(reason);
+  parts_.control_plane->Close();  // what waits for other tasks waits no longer
   if (control_server_) control_server_->Close(options_.stop_timeout);
   parts_.transport->Close();
   parts_.transport->Join();

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/line_limiter.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/scheduler.h"
@@ -136,6 +137,7 @@ class Server final : public rpc::TaskService, public LinkSink {
   absl::Status OnDone(Link& link, const store::StepId& step, const DoneMessage& message) override;
   absl::Status OnAbort(Link& link, const store::StepId& step, const absl::Status& reason) override;
   void OnLinkDown(const std::shared_ptr<Link>& link, const absl::Status& reason) override;
+  void OnLinkRefused(const std::string& address, const absl::Status& reason) override;
 
  private:
   Server(ServerOptions options, ServerParts parts);
@@ -160,6 +162,7 @@ class Server final : public rpc::TaskService, public LinkSink {
   std::unique_ptr<transport::Listener> listener_;
   std::unique_ptr<rpc::ControlServer> control_server_;
   std::string data_address_;
+  LineLimiter refusals_{std::chrono::seconds(1)};
   std::atomic<bool> closed_{false};
   Mutex shutdown_mutex_;
   CondVar shutdown_requested_;

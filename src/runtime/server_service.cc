@@ -85,11 +85,13 @@ absl::Status Server::Shutdown(const rpc::Caller& caller, const std::string& reas
 absl::StatusOr<rpc::SessionReply> Server::OpenSession(const rpc::Caller& caller,
                                                       rpc::SessionRequest request) {
   WEIR_RETURN_IF_ERROR(Check(caller));
+  constexpr auto kLongest = static_cast<std::int64_t>(ClientSteps::kTimeoutMsMax);
+  const auto start_timeout =
+      std::chrono::milliseconds(std::clamp<std::int64_t>(request.start_timeout_ms, 0, kLongest));
   WEIR_ASSIGN_OR_RETURN(
       auto session,
       master_.OpenSession(std::move(request.graph), /*functions=*/{},
-                          {.initialize = request.initialize,
-                           .start_timeout = std::chrono::milliseconds(request.start_timeout_ms)}));
+                          {.initialize = request.initialize, .start_timeout = start_timeout}));
   WEIR_ASSIGN_OR_RETURN(const std::uint64_t number,
                         clients_.AddSession(caller.from_incarnation, std::move(session)));
   return rpc::SessionReply{
@@ -178,6 +180,18 @@ absl::Status Server::OnAbort(Link& link, const store::StepId& step, const absl::
     worker_.AbortStep(step, reason);
   }
   return absl::OkStatus();
+}
+
+void Server::OnLinkRefused(const std::string& address, const absl::Status& reason) {
+  // Who says nothing, a check that a port is open for one, is not worth a line.
+  if (absl::IsUnavailable(reason) || absl::IsDeadlineExceeded(reason) || absl::IsCancelled(reason))
+    return;
+  const std::optional<std::uint64_t> unsaid = refusals_.Admit(scheduler_.Now());
+  if (!unsaid) return;
+  std::string line =
+      absl::StrFormat("refused a connection from %s: %s", address, std::string(reason.message()));
+  if (*unsaid > 0) absl::StrAppendFormat(&line, " (and %d more since the last line)", *unsaid);
+  parts_.logger->Warning(line);
 }
 
 void Server::OnLinkDown(const std::shared_ptr<Link>& link, const absl::Status& reason) {

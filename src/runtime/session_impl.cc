@@ -77,6 +77,7 @@ absl::StatusOr<RunResult> SessionImpl::Run(const std::vector<Feed>& feeds,
 absl::StatusOr<std::string> SessionImpl::DumpPlan(const std::vector<Output>& feeds,
                                                   const std::vector<Output>& fetches,
                                                   const std::vector<Operation>& targets) {
+  WEIR_RETURN_IF_ERROR(CheckGraph(feeds, fetches, targets));
   WEIR_ASSIGN_OR_RETURN(const auto plan,
                         backend_->MakePlan(MakeSignature(feeds, fetches, targets)));
   return plan->dump;
@@ -85,25 +86,31 @@ absl::StatusOr<std::string> SessionImpl::DumpPlan(const std::vector<Output>& fee
 absl::StatusOr<std::shared_ptr<const runtime::SessionBackend::Plan>> SessionImpl::FindPlan(
     const Key& key, const std::vector<Output>& feeds, const std::vector<Output>& fetches,
     const std::vector<Operation>& targets) {
+  // The key tells nodes apart only within one graph.
+  WEIR_RETURN_IF_ERROR(CheckGraph(feeds, fetches, targets));
   {
     MutexLock lock(mutex_);
     const auto it = plans_.find(key);
     if (it != plans_.end() && !backend_->IsStale(*it->second)) return it->second;
   }
-  const bool of_this_graph =
-      std::all_of(feeds.begin(), feeds.end(),
-                  [&](const Output& output) { return output.graph() == &graph_; }) &&
-      std::all_of(fetches.begin(), fetches.end(),
-                  [&](const Output& output) { return output.graph() == &graph_; }) &&
-      std::all_of(targets.begin(), targets.end(),
-                  [&](const Operation& target) { return target.graph() == &graph_; });
-  if (!of_this_graph)
-    return absl::InvalidArgumentError("a feed, fetch or target that is not of the session's graph");
   WEIR_ASSIGN_OR_RETURN(auto plan, backend_->MakePlan(MakeSignature(feeds, fetches, targets)));
   MutexLock lock(mutex_);
   if (plans_.size() >= static_cast<std::size_t>(std::max(1, options_.max_plans))) plans_.clear();
   plans_[key] = plan;
   return plan;
+}
+
+absl::Status SessionImpl::CheckGraph(const std::vector<Output>& feeds,
+                                     const std::vector<Output>& fetches,
+                                     const std::vector<Operation>& targets) const {
+  const auto is_foreign = [this](const auto& handle) { return handle.graph() != &graph_; };
+  const char* what = nullptr;
+  if (std::any_of(feeds.begin(), feeds.end(), is_foreign)) what = "feed";
+  if (std::any_of(fetches.begin(), fetches.end(), is_foreign)) what = "fetch";
+  if (std::any_of(targets.begin(), targets.end(), is_foreign)) what = "target";
+  if (what == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("a %s that is not of the session's graph, or was never assigned", what));
 }
 
 absl::Status SessionImpl::EnterStep(TimePoint deadline, const std::shared_ptr<Driver>& driver) {

@@ -42,6 +42,9 @@ class SessionImpl {
   /// Node and output numbers of feeds, fetches and targets: found without building names.
   using Key = std::vector<int>;
 
+  /// InvalidArgument for a handle of another graph, or of none.
+  absl::Status CheckGraph(const std::vector<Output>& feeds, const std::vector<Output>& fetches,
+                          const std::vector<Operation>& targets) const;
   absl::StatusOr<std::shared_ptr<const Plan>> FindPlan(const Key& key,
                                                        const std::vector<Output>& feeds,
                                                        const std::vector<Output>& fetches,

@@ -249,6 +249,8 @@ absl::StatusOr<Buffer> Worker::TensorBuffer(const store::StepId& id, std::uint32
     WEIR_RETURN_IF_ERROR(CheckExpected(expected->second, header));
   } else if (!KnowsOrigin(id.origin)) {
     return absl::InvalidArgumentError("a tensor of a step nobody here has planned");
+  } else {
+    WEIR_RETURN_IF_ERROR(steps_.CheckRoom(id, bytes));
   }
   if (bytes > env_.tensor_bytes_max) {
     return absl::ResourceExhaustedError(absl::StrFormat(

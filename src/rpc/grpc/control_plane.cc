@@ -29,7 +29,11 @@ void SetUpGrpc() {
 class GrpcControlPlane final : public ControlPlane {
  public:
   explicit GrpcControlPlane(const GrpcOptions& options) : options_(options) { SetUpGrpc(); }
-  ~GrpcControlPlane() override { calls_->CloseAndWait(); }
+  ~GrpcControlPlane() override { Close(); }
+
+  void Close() override {
+    std::call_once(closed_, [this] { calls_->CloseAndWait(); });
+  }
 
   absl::StatusOr<std::unique_ptr<ControlServer>> Serve(const std::string& host, int port,
                                                        TaskService* service) override {
@@ -42,6 +46,7 @@ class GrpcControlPlane final : public ControlPlane {
 
  private:
   const GrpcOptions options_;
+  std::once_flag closed_;
   const std::shared_ptr<CallQueue> calls_ = std::make_shared<CallQueue>();
 };
 

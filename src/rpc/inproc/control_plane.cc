@@ -16,6 +16,8 @@ class InprocControlPlane final : public ControlPlane {
       : registry_(std::move(registry)), scheduler_(scheduler) {}
   ~InprocControlPlane() override { calls_->Close(); }
 
+  void Close() override { calls_->Close(); }
+
   absl::StatusOr<std::unique_ptr<ControlServer>> Serve(const std::string& host, int port,
                                                        TaskService* service) override {
     auto endpoint = std::make_shared<Endpoint>(scheduler_, service);
