@@ -93,9 +93,10 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app("Trains a model whose halves sit on two workers.");
   app.footer("\n" + weir::Job::FlagsHelp(kDefaults));
-  app.add_option("--in-flight", options.in_flight, "Steps that run at the same time")
+  app.add_option("--in-flight", options.in_flight,
+                 "Steps that run at the same time; a session's limit is 8")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, weir::SessionOptions{}.max_steps_in_flight));
   app.add_option("--hidden", options.hidden, "Width of a layer")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
