@@ -66,6 +66,11 @@ bool Call::Settle() {
   return true;
 }
 
+bool Call::TakeReply() {
+  MutexLock lock(mutex_);
+  return !std::exchange(replied_, true);
+}
+
 void Call::Return(std::function<void()> deliver) {
   if (!context_.registry->IsReachable(context_.address)) {
     return Fail(info().Unreachable("the connection was lost"));

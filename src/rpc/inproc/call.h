@@ -46,6 +46,8 @@ class Call : public std::enable_shared_from_this<Call> {
 
   /// Settles the call: its reply will be `error`, unless it has been settled before.
   virtual void Fail(absl::Status error) = 0;
+  /// Replies with `error` inside this call, unless the reply has been made; for a plane that goes.
+  virtual void FailNow(absl::Status error) = 0;
 
   const CallInfo& info() const { return context_.info; }
 
@@ -53,6 +55,9 @@ class Call : public std::enable_shared_from_this<Call> {
   bool IsSettled() const;
   /// Settles the call: true once, for the one who then replies.
   bool Settle();
+  /// True once, for the one who makes the reply now: a plane that goes may be quicker than a reply
+  /// that has been posted.
+  bool TakeReply();
   /// Posts `deliver` on the client's scheduler after the delay of the way back.
   void Return(std::function<void()> deliver);
   /// The same at once, for errors that the client's side itself sees.
@@ -68,6 +73,7 @@ class Call : public std::enable_shared_from_this<Call> {
   mutable Mutex mutex_;
   bool left_ WEIR_GUARDED_BY(mutex_) = false;
   bool settled_ WEIR_GUARDED_BY(mutex_) = false;
+  bool replied_ WEIR_GUARDED_BY(mutex_) = false;
   std::shared_ptr<Timer> deadline_ WEIR_GUARDED_BY(mutex_);
 };
 
@@ -80,13 +86,20 @@ class TypedCall final : public Call {
   void Run(TaskService& service) override {
     if (IsSettled()) return;
     Return([self = Self(), result = method_(service)] {
-      if (self->Settle()) self->Reply(result);
+      if (self->Settle() && self->TakeReply()) self->Reply(result);
     });
   }
 
   void Fail(absl::Status error) override {
     if (!Settle()) return;
-    PostHere([self = Self(), result = Result(std::move(error))] { self->Reply(result); });
+    PostHere([self = Self(), result = Result(std::move(error))] {
+      if (self->TakeReply()) self->Reply(result);
+    });
+  }
+
+  void FailNow(absl::Status error) override {
+    Settle();
+    if (TakeReply()) Reply(Result(std::move(error)));
   }
 
  private:
@@ -100,7 +113,7 @@ class TypedCall final : public Call {
   }
 
   const Method<Result> method_;
-  std::function<void(Result)> reply_;  // used by whoever settles the call
+  std::function<void(Result)> reply_;  // used by whoever takes the reply
 };
 
 }  // namespace weir::rpc

@@ -29,7 +29,7 @@ void CallList::Close() {
     MutexLock lock(mutex_);
     closed_ = true;
   }
-  for (const std::shared_ptr<Call>& call : Alive()) call->Fail(call->info().PlaneClosed());
+  for (const std::shared_ptr<Call>& call : Alive()) call->FailNow(call->info().PlaneClosed());
 }
 
 }  // namespace weir::rpc

@@ -28,7 +28,8 @@ class Network {
   /// servers and calls). A service that blocks does so on a thread of that scheduler, so that
   /// several at a time want several threads. Calls of planes on different schedulers meet.
   /// A call that waits for its task looks for it every 10 ms. Nothing is replied once the scheduler
-  /// has been closed.
+  /// has been closed. Close() replies to the calls in flight itself; what another thread of the
+  /// scheduler is replying at that moment it does not wait for.
   std::unique_ptr<ControlPlane> NewControlPlane(Scheduler* scheduler);
 
   /// An unreachable address is as if nobody listened there; a call that is being answered there
