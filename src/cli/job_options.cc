@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "cli/flag_checks.h"
 #include "cli/free_port.h"
 
 namespace weir::cli {
@@ -53,20 +54,25 @@ void AddJobFlags(CLI::App& app, JobOptions& options) {
       ->group(network);
   app.add_option("--data-port", options.data_port, "Port of the data plane; 0: any free one")
       ->group(network)
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(PortFlag());
   app.add_option("--start-timeout", options.start_timeout_s,
                  "Seconds to wait for the tasks a plan needs")
       ->group(network)
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(SecondsFlag());
   app.add_option("--connect-timeout", options.connect_timeout_s, "Seconds for one connection")
       ->group(network)
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(SecondsFlag());
   app.add_option("--step-timeout", options.step_timeout_s, "Seconds for one step")
       ->group(network)
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(SecondsFlag());
   app.add_option("--stop-timeout", options.stop_timeout_s, "Seconds for an orderly end")
       ->group(network)
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(SecondsFlag());
 
   const std::string training = "Training";
   app.add_option("--steps", options.steps, "Training steps of all workers together; -1: no limit")

@@ -26,7 +26,7 @@ struct JobOptions {
   std::string bind_host = "127.0.0.1";
   bool insecure = false;
   int data_port = 0;
-  // Deadlines, in seconds.
+  // Deadlines, in seconds: 0.001 to 1,000,000.
   double start_timeout_s = 60;
   double connect_timeout_s = 10;
   double step_timeout_s = 600;

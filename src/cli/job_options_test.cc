@@ -56,6 +56,24 @@ TEST(JobOptionsTest, ABadValueIsRefused) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(JobOptionsTest, DeadlinesAndPortsHaveBounds) {
+  for (const char* flag :
+       {"--start-timeout", "--connect-timeout", "--step-timeout", "--stop-timeout"}) {
+    for (const char* value : {"1e10", "inf", "nan", "0", "-1", "1e-9", "soon"}) {
+      Arguments arguments({"mnist", flag, value});
+      EXPECT_FALSE(TakeJobFlags(&arguments.argc, arguments.argv()).ok()) << flag << " " << value;
+    }
+    for (const char* value : {"0.001", "1e6", "2.5"}) {
+      Arguments arguments({"mnist", flag, value});
+      EXPECT_TRUE(TakeJobFlags(&arguments.argc, arguments.argv()).ok()) << flag << " " << value;
+    }
+  }
+  for (const char* port : {"-1", "65536", "http"}) {
+    Arguments arguments({"mnist", "--data-port", port});
+    EXPECT_FALSE(TakeJobFlags(&arguments.argc, arguments.argv()).ok()) << port;
+  }
+}
+
 TEST(RoleTest, FlagsComeBeforeTfConfig) {
   JobOptions options;
   options.cluster = "ps=127.0.0.1:7000;worker=127.0.0.1:7001";

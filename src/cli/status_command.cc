@@ -13,6 +13,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "cli/commands.h"
+#include "cli/flag_checks.h"
 #include "cluster/cluster_spec.h"
 #include "rpc/grpc/control_plane.h"
 #include "runtime/gather.h"
@@ -29,10 +30,6 @@ struct StatusOptions {
 };
 
 using Statuses = std::map<TaskId, absl::StatusOr<rpc::TaskStatus>>;
-
-std::chrono::milliseconds Milliseconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
-}
 
 /// Asks every task at once; a task that does not answer in time has its error for an answer.
 Statuses AskAll(const ClusterSpec& cluster, rpc::ControlPlane& control_plane, Scheduler& scheduler,
@@ -193,9 +190,11 @@ void AddStatusCommand(CLI::App& weir, int& exit_code) {
   command
       ->add_option("--interval", options->interval_s,
                    "Seconds between the two readings that make a rate")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(SecondsFlag());
   command->add_option("--timeout", options->timeout_s, "Seconds to wait for a task's answer")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(SecondsFlag());
   command->callback([options, &exit_code] {
     const auto result = ShowStatus(*options);
     exit_code = result.ok() ? *result : ReportStatus(result.status());
