@@ -12,7 +12,8 @@ die() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 1; }
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
 # Downloads survive between runs and clones here: data sets, results of clang-tidy.
-weir_cache="${WEIR_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weir}"
+# Without a home (a service, a bare container) they are kept in the repository.
+weir_cache="${WEIR_CACHE:-${XDG_CACHE_HOME:-${HOME:-$root}/.cache}/weir}"
 
 # The presets that people name on the command line; anything else is a typing error.
 check_preset() {
