@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/numbers.h"
@@ -18,6 +19,11 @@ Json VariableToJson(const VariableReport& variable) {
           {"bytes", variable.bytes},
           {"updates", variable.updates},
           {"trainable", variable.trainable}};
+}
+
+/// JSON has no number for what is none: it was written as null.
+double NumberFromJson(const Json& json) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
 
 VariableReport VariableFromJson(const Json& json) {
@@ -60,10 +66,9 @@ absl::StatusOr<TaskReport> ParseReport(const std::string& line) {
     report.last_step = json.at("last_step");
     report.serving = json.at("serving");
     report.final = json.at("final");
-    report.results = json.at("results").get<std::map<std::string, double>>();
-    // A loss that is not a number is written as null.
-    if (json.contains("loss") && json.at("loss").is_number())
-      report.loss = json.at("loss").get<double>();
+    for (const auto& [name, value] : json.at("results").items())
+      report.results[name] = NumberFromJson(value);
+    if (json.contains("loss")) report.loss = NumberFromJson(json.at("loss"));
     for (const Json& variable : json.at("variables"))
       report.variables.push_back(VariableFromJson(variable));
     for (const Json& entry : json.at("staleness"))
@@ -76,6 +81,7 @@ absl::StatusOr<TaskReport> ParseReport(const std::string& line) {
 
 void AddStore(const store::VariableStore& store, TaskReport& report) {
   for (const auto& variable : store.All()) {
+    if (variable->def().name.rfind(kOwnVariablePrefix, 0) == 0) continue;
     report.variables.push_back({.name = variable->def().name,
                                 .bytes = variable->bytes(),
                                 .updates = variable->version(),

@@ -17,6 +17,9 @@ namespace weir::cli {
 /// The environment variable that holds the number of the pipe's descriptor.
 inline constexpr char kReportFdVariable[] = "WEIR_REPORT_FD";
 
+/// Variables of this name and a suffix are the runtime's, not the model's: no report has them.
+inline constexpr char kOwnVariablePrefix[] = "weir/";
+
 struct VariableReport {
   std::string name;
   std::uint64_t bytes = 0;
@@ -40,12 +43,12 @@ struct TaskReport {
   std::map<std::uint64_t, std::uint64_t> staleness;  // value -> how often; only in the last report
 };
 
-/// One line, without its newline.
+/// One line, without its newline. A loss or result that is infinite is read back as nan.
 std::string ToJsonLine(const TaskReport& report);
 /// InvalidArgument for a line that is none.
 absl::StatusOr<TaskReport> ParseReport(const std::string& line);
 
-/// Variables and staleness of a store, for a last report.
+/// The model's variables and their staleness, for a last report.
 void AddStore(const store::VariableStore& store, TaskReport& report);
 
 /// Writes lines to a pipe, whole ones, from any thread. A pipe that nobody reads any more is no

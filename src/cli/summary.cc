@@ -6,7 +6,9 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -18,6 +20,16 @@ using Json = nlohmann::ordered_json;
 
 bool IsPs(const std::string& task) {
   return task.rfind("ps:", 0) == 0;
+}
+
+/// "worker:2" comes before "worker:10".
+std::pair<std::string, int> TaskOrder(const TaskSummary& task) {
+  const std::size_t colon = task.task.rfind(':');
+  int index = 0;
+  if (colon != std::string::npos &&
+      !absl::SimpleAtoi(absl::string_view(task.task).substr(colon + 1), &index))
+    index = 0;
+  return {task.task.substr(0, colon), index};
 }
 
 TaskSummary SummarizeTask(const TaskReport& report) {
@@ -80,7 +92,9 @@ Summary Summarize(const std::vector<TaskReport>& reports, double seconds) {
   summary.staleness = Quantiles(staleness);
   if (last_step > all_began)
     summary.steps_per_second = static_cast<double>(summary.global_steps) / (last_step - all_began);
-  const auto by_task = [](const TaskSummary& a, const TaskSummary& b) { return a.task < b.task; };
+  const auto by_task = [](const TaskSummary& a, const TaskSummary& b) {
+    return TaskOrder(a) < TaskOrder(b);
+  };
   std::sort(summary.workers.begin(), summary.workers.end(), by_task);
   std::sort(summary.ps.begin(), summary.ps.end(), by_task);
   return summary;

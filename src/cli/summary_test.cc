@@ -1,7 +1,10 @@
 #include "cli/summary.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace weir::cli {
@@ -51,6 +54,16 @@ TEST(SummaryTest, JsonHasTheAgreedFields) {
   }
 }
 
+TEST(SummaryTest, TasksComeByJobAndIndex) {
+  TaskReport chief = Worker(0, 1, 1, 2);
+  chief.task = "chief:0";
+  const Summary summary =
+      Summarize({Worker(10, 1, 1, 2), Worker(2, 1, 1, 2), chief, Worker(0, 1, 1, 2)}, 3);
+  std::vector<std::string> names;
+  for (const TaskSummary& task : summary.workers) names.push_back(task.task);
+  EXPECT_THAT(names, testing::ElementsAre("chief:0", "worker:0", "worker:2", "worker:10"));
+}
+
 TEST(SummaryTest, AJobThatDidNothingHasNoRate) {
   EXPECT_EQ(Summarize({}, 1).steps_per_second, 0);
   EXPECT_EQ(Summarize({Worker(0, 0, 5, 0)}, 1).steps_per_second, 0);
@@ -66,6 +79,22 @@ TEST(ReportTest, ALineRoundTrips) {
   EXPECT_EQ(ToJsonLine(*parsed), ToJsonLine(report));
   EXPECT_EQ(parsed->variables[1].name, "global_step");
   EXPECT_EQ(parsed->staleness.at(7), 2u);
+}
+
+TEST(ReportTest, WhatIsNotANumberLosesNothingElse) {
+  TaskReport report = Worker(0, 30, 1, 2);
+  report.loss = std::nan("");
+  report.results["diverged"] = std::nan("");
+  report.results["exploded"] = std::numeric_limits<double>::infinity();
+  const auto parsed = ParseReport(ToJsonLine(report));
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_TRUE(std::isnan(*parsed->loss));
+  EXPECT_TRUE(std::isnan(parsed->results.at("diverged")));
+  EXPECT_TRUE(std::isnan(parsed->results.at("exploded")));
+  EXPECT_DOUBLE_EQ(parsed->results.at("test_accuracy"), 0.9);
+  const auto summary = nlohmann::json::parse(SummaryToJson(Summarize({*parsed}, 3)));
+  EXPECT_TRUE(summary.at("diverged").is_null());
+  EXPECT_EQ(summary.at("global_steps"), 30);
 }
 
 TEST(ReportTest, WhatIsNoReportIsRefused) {
