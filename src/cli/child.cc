@@ -17,8 +17,6 @@
 namespace weir::cli {
 namespace {
 
-constexpr std::size_t kLineBytesMax = 64 * 1024;
-
 struct Pipe {
   int read = -1;
   int write = -1;
@@ -71,24 +69,6 @@ std::vector<std::string> EnvironmentWith(const std::map<std::string, std::string
 }
 
 }  // namespace
-
-std::vector<std::string> LineBuffer::Take(const char* data, std::size_t size) {
-  pending_.append(data, size);
-  std::vector<std::string> lines;
-  std::size_t begin = 0;
-  for (std::size_t end = pending_.find('\n'); end != std::string::npos;
-       end = pending_.find('\n', begin)) {
-    lines.push_back(pending_.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  pending_.erase(0, begin);
-  if (pending_.size() > kLineBytesMax) lines.push_back(TakeRest());
-  return lines;
-}
-
-std::string LineBuffer::TakeRest() {
-  return std::exchange(pending_, {});
-}
 
 absl::StatusOr<Child> Child::Start(std::string task, const std::vector<std::string>& command,
                                    const std::map<std::string, std::string>& environment) {
@@ -162,6 +142,10 @@ void Child::Signal(int signal) const {
 
 bool Child::succeeded() const {
   return WIFEXITED(wait_status_) && WEXITSTATUS(wait_status_) == 0;
+}
+
+bool Child::was_ended_by(int signal) const {
+  return WIFSIGNALED(wait_status_) && WTERMSIG(wait_status_) == signal;
 }
 
 std::string Child::HowItEnded() const {

@@ -11,18 +11,6 @@
 
 namespace weir::cli {
 
-/// Splits a stream into lines.
-class LineBuffer {
- public:
-  /// Complete lines of what has come so far, without newlines. A line longer than 64 KB is cut.
-  std::vector<std::string> Take(const char* data, std::size_t size);
-  /// What is left without a newline.
-  std::string TakeRest();
-
- private:
-  std::string pending_;
-};
-
 /// A running or ended child. It gets a process group of its own, so that signals of the terminal
 /// reach it through the launcher only, and dies with the launcher however that ends. Move-only;
 /// kills its group when it is destroyed.
@@ -46,6 +34,8 @@ class Child {
   bool ended() const { return ended_; }
   /// REQUIRES: ended().
   bool succeeded() const;
+  /// REQUIRES: ended().
+  bool was_ended_by(int signal) const;
   /// "ended with code 3", "was killed by signal 9 (Killed)". REQUIRES: ended().
   std::string HowItEnded() const;
 

@@ -17,6 +17,7 @@ void Console::Say(const std::string& line) {
 }
 
 void Console::Print(std::FILE* file, const std::string& line) {
+  MutexLock lock(mutex_);
   if (!progress_.empty()) std::fputs("\r\033[K", stderr);
   std::fprintf(file, "%s\n", line.c_str());
   std::fflush(file);
@@ -25,12 +26,14 @@ void Console::Print(std::FILE* file, const std::string& line) {
 
 void Console::Progress(const std::string& line) {
   if (!is_terminal_) return Say(line);
+  MutexLock lock(mutex_);
   progress_ = line;
   std::fprintf(stderr, "\r\033[K%s", line.c_str());
   std::fflush(stderr);
 }
 
 void Console::ClearProgress() {
+  MutexLock lock(mutex_);
   if (progress_.empty()) return;
   progress_.clear();
   std::fputs("\r\033[K", stderr);

@@ -1,21 +1,23 @@
-// The terminal of a launcher: lines of many tasks, and one progress line that is redrawn below
-// them.
+// The terminal of a launcher, or of a task that has none: lines, and one progress line that is
+// redrawn below them.
 #pragma once
 
 #include <cstdio>
 #include <string>
 
+#include "base/mutex.h"
+
 namespace weir::cli {
 
-/// One thread. On a terminal the progress line stays at the bottom and is replaced; elsewhere it is
-/// a plain line.
+/// Thread-safe. On a terminal the progress line stays at the bottom and is replaced; elsewhere it
+/// is a plain line.
 class Console {
  public:
   Console();
   /// A line of a task's standard output, prefixed "[worker:0] ".
   void TaskOut(const std::string& task, const std::string& line);
   void TaskErr(const std::string& task, const std::string& line);
-  /// A line of the launcher itself.
+  /// A line of this process itself.
   void Say(const std::string& line);
   void Progress(const std::string& line);
   /// Takes the progress line away.
@@ -26,7 +28,8 @@ class Console {
   void Print(std::FILE* file, const std::string& line);
 
   const bool is_terminal_;
-  std::string progress_;
+  Mutex mutex_;
+  std::string progress_ WEIR_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir::cli

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,10 +9,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/child.h"
 #include "cli/console.h"
+#include "cli/launch_progress.h"
+#include "cli/launched_task.h"
 #include "cli/report.h"
-#include "cli/staleness_poll.h"
 #include "cluster/cluster_spec.h"
 
 namespace weir::cli {
@@ -35,8 +33,9 @@ struct LaunchResult {
   std::vector<TaskReport> reports;  // the last one of each task
 };
 
-/// Runs the job to its end. The exit code is 0 when every task ended well, 1 when one did not, 130
-/// when it was interrupted. InvalidArgument, Unavailable or NotFound when it could not be started.
+/// Runs the job to its end. The exit code is 0 when every task ended well, 1 when one did not, 128
+/// and the signal's number when it was interrupted. InvalidArgument, Unavailable or NotFound when
+/// it could not be started.
 absl::StatusOr<LaunchResult> Launch(const LaunchOptions& options);
 
 /// The state of one launch. Everything happens on the thread that calls Run.
@@ -48,59 +47,40 @@ absl::StatusOr<LaunchResult> Launch(const LaunchOptions& options);
 ///             SIGINT, SIGTERM, SIGHUP          all are told to end; a second one kills
 ///   ending    the stop timeout is over         whoever is left is killed
 ///
-/// A ps serves; any other task does so when it reports that it has no loop of its own.
+/// A task that was told to end may do so by the signal that told it.
 class Launcher {
  public:
-  explicit Launcher(LaunchOptions options);
+  explicit Launcher(LaunchOptions options) : options_(std::move(options)) {}
+  ~Launcher();
   absl::Status Start();
   LaunchResult Run();
 
  private:
-  struct Task {
-    Task(Child started, bool ps) : child(std::move(started)), is_ps(ps) {}
-    bool serves() const { return is_ps || (report && report->serving); }
-
-    Child child;
-    const bool is_ps;
-    LineBuffer out, err, reports;
-    std::deque<std::string> last_lines;
-    bool told_to_end = false;
-    bool end_seen = false;
-    std::optional<TaskReport> report;
-  };
   using Clock = std::chrono::steady_clock;
 
   absl::Status StartTask(const ClusterSpec& cluster, const TaskId& task);
   void PollOnce();
-  void ReadLines(Task& task);
-  void ShowOut(Task& task, const std::string& line);
-  void ShowErr(Task& task, const std::string& line);
-  void TakeReport(Task& task, const std::string& line);
   void NoticeEnds();
-  void OnEnd(const Task& task);
+  void OnEnd(const LaunchedTask& task);
   void EndThoseWhoOnlyServe();
   void OnSignal(int signal);
-  void TellToEnd(Task& task);
   void TellAllToEnd();
   void EndWhoIsLate();
-  void ShowProgress();
   bool AllEnded() const;
+  std::vector<TaskReport> Reports() const;
   LaunchResult Finish();
   std::string Failures() const;
 
   const LaunchOptions options_;
+  const Clock::time_point started_ = Clock::now();
   Console console_;
-  std::vector<std::unique_ptr<Task>> tasks_;
-  std::vector<std::string> failed_;  // tasks, the first failure first
-  std::unique_ptr<StalenessPoll> staleness_;
+  std::vector<std::unique_ptr<LaunchedTask>> tasks_;
+  std::vector<const LaunchedTask*> failed_;  // the first failure first
+  std::optional<LaunchProgress> progress_;   // where it is shown
   int signal_fd_ = -1;
   int interrupted_by_ = 0;
   std::optional<Clock::time_point> end_at_;  // when all are told to end, for want of a task
   std::optional<Clock::time_point> kill_at_;
-  Clock::time_point started_;
-  Clock::time_point next_progress_;
-  std::uint64_t last_step_ = 0;
-  Clock::time_point last_step_at_;
 };
 
 }  // namespace weir::cli

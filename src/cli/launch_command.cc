@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/flag_checks.h"
 #include "cli/launch.h"
 
 namespace weir::cli {
@@ -28,7 +29,8 @@ void AddLaunchCommand(CLI::App& weir, int& exit_code) {
   command
       ->add_option("--stop-timeout", options->stop_timeout_s,
                    "Seconds for an orderly end before what is left is killed")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(SecondsFlag());
   command->add_flag("--no-progress", options->no_progress, "No progress line");
   command->add_option("command", options->command, "The program and its arguments, after --")
       ->required();

@@ -12,10 +12,18 @@
 namespace weir::cli {
 namespace {
 
+bool IsIgnored(int signal) {
+  struct sigaction action{};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+// A signal that is blocked reaches a signalfd even where it is ignored.
 sigset_t StopSignals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    if (!IsIgnored(signal)) sigaddset(&set, signal);
+  }
   return set;
 }
 
@@ -31,6 +39,11 @@ void UnblockStopSignals() {
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
+int OpenStopSignals() {
+  const sigset_t set = StopSignals();
+  return ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
 SignalWatcher::SignalWatcher(std::function<void(int)> on_signal)
     : on_signal_(std::move(on_signal)),
       stop_fd_(::eventfd(0, EFD_CLOEXEC)),
@@ -44,8 +57,7 @@ SignalWatcher::~SignalWatcher() {
 }
 
 void SignalWatcher::Run() {
-  const sigset_t set = StopSignals();
-  const int signal_fd = ::signalfd(-1, &set, SFD_CLOEXEC);
+  const int signal_fd = OpenStopSignals();
   pollfd fds[] = {{.fd = signal_fd, .events = POLLIN, .revents = 0},
                   {.fd = stop_fd_, .events = POLLIN, .revents = 0}};
   while (::poll(fds, 2, -1) >= 0 && fds[1].revents == 0) {

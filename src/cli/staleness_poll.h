@@ -14,7 +14,8 @@ namespace weir::cli {
 /// Never blocks: the answers of one round are seen in the next.
 class StalenessPoll {
  public:
-  StalenessPoll(const ClusterSpec& cluster, const std::string& job);
+  /// Of the ps tasks of `cluster`, or of its workers where it has no ps.
+  explicit StalenessPoll(const ClusterSpec& cluster);
 
   /// Asks again, unless the last round is still out.
   void Ask();
