@@ -61,17 +61,17 @@ class Job {
   /// The chosen strategy: asynchronous, stopping at --steps.
   Strategy& strategy();
 
-  /// OpenSession waits until this many workers have opened theirs, unless --wait-for-workers says
-  /// otherwise.
+  /// OpenSession waits until this many workers run that have opened theirs, unless
+  /// --wait-for-workers says otherwise. One that comes back while the others train does not wait.
   void WaitForWorkers(int workers);
 
   /// A session on this task's master; with --wait-for-workers it returns when that many workers
   /// have opened theirs. `graph` must outlive it.
   absl::StatusOr<Session> OpenSession(Graph& graph);
 
-  /// Closes the session at the end of this worker's loop. A worker that owns variables first waits,
-  /// up to the start timeout, until the others are done with them (where WaitForWorkers said how
-  /// many there are).
+  /// Closes the session at the end of this worker's loop. Where WaitForWorkers said how many there
+  /// are, a worker that owns variables first waits, up to the start timeout, until all others have
+  /// called this or are no more.
   absl::Status Finish(Session& session);
 
   /// Asks every other task of the cluster that serves to end. A launcher does this by itself for

@@ -1,31 +1,37 @@
 #include "weir/job.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "base/status.h"
+#include "cli/console.h"
+#include "cli/flag_checks.h"
 #include "cli/job_options.h"
 #include "cli/production.h"
 #include "cli/report.h"
 #include "cli/signals.h"
+#include "cli/staleness_poll.h"
 #include "cli/summary.h"
+#include "cli/task_liveness.h"
 #include "cli/training_monitor.h"
 #include "cli/worker_barrier.h"
 
 namespace weir {
+
+using cli::Milliseconds;
+
 namespace {
 
 constexpr char kPsJob[] = "ps";
-
-std::chrono::milliseconds Milliseconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
-}
 
 runtime::ServerOptions MakeServerOptions(const cli::JobOptions& options, const TaskConfig& config) {
   runtime::ServerOptions server;
@@ -43,6 +49,22 @@ cli::JobOptions OptionsWith(const JobDefaults& defaults) {
   cli::JobOptions options;
   options.steps = defaults.steps;
   return options;
+}
+
+bool HasLauncher() {
+  return std::getenv(cli::kReportFdVariable) != nullptr;
+}
+
+/// A launcher puts the task before every line itself. Without one, lines go around the progress
+/// line of a terminal.
+std::shared_ptr<Logger> MakeLogger(LogLevel level, const TaskId& task,
+                                   const std::shared_ptr<cli::Console>& console) {
+  if (HasLauncher()) return Logger::ToStderr(level);
+  const std::string prefix = "[" + task.ToString() + "] ";
+  if (!console->is_terminal()) return Logger::ToStderr(level)->WithPrefix(prefix);
+  return Logger::ToSink(
+             level, [console](LogLevel, std::string_view text) { console->Say(std::string(text)); })
+      ->WithPrefix(prefix);
 }
 
 /// Remembers the loss, so that progress can show it.
@@ -65,12 +87,15 @@ class MonitoredStrategy final : public Strategy {
 
 class Job::Impl {
  public:
-  Impl(const cli::JobOptions& flags, cli::Role found, std::shared_ptr<Logger> log)
+  Impl(const cli::JobOptions& flags, cli::Role found, std::shared_ptr<cli::Console> terminal,
+       std::shared_ptr<Logger> log)
       : options(flags),
         role(std::move(found)),
+        console(std::move(terminal)),
         logger(std::move(log)),
         pipe(std::getenv(cli::kReportFdVariable)),
-        monitor(MonitorOptions(), &pipe, [this](const std::string& line) { logger->Info(line); }),
+        monitor(MonitorOptions(), &pipe,
+                [this](const cli::Progress& progress) { ShowProgress(progress); }),
         strategy(NewAsyncStrategy({.stop_at_step = flags.steps, .global_step_device = Setter({})}),
                  &monitor),
         started(std::chrono::steady_clock::now()) {}
@@ -85,6 +110,7 @@ class Job::Impl {
 
   ~Impl() {
     if (!server) return;
+    console->ClearProgress();
     cli::TaskReport report = monitor.Snapshot();
     report.final = true;
     cli::AddStore(server->variables(), report);
@@ -101,18 +127,50 @@ class Job::Impl {
     return weir::ReplicaDeviceSetter(setter);
   }
 
-  /// Where workers count themselves: on a ps, or on the first worker where there is none.
-  DeviceFunction MeetingPlace() const {
-    if (role.config.cluster.NumTasks(kPsJob) > 0) return Setter({});
-    return [](const Node&) { return std::string("/job:worker/task:0"); };
+  cli::WorkerBarrier MakeBarrier(Graph& graph) const {
+    const ClusterSpec& cluster = role.config.cluster;
+    const std::vector<TaskId> tasks = cluster.AllTasks();
+    const auto self = std::find(tasks.begin(), tasks.end(), role.config.task);
+    const std::string meeting_place = cluster.NumTasks(kPsJob) > 0 ? kPsJob : "worker";
+    return cli::WorkerBarrier(
+        graph, {.device = "/job:" + meeting_place + "/task:0",
+                .slots = static_cast<int>(tasks.size()),
+                .own_slot = static_cast<int>(self - tasks.begin()),
+                .token = cli::WorkerBarrier::MakeToken(server->identity().incarnation),
+                .is_alive = [tasks, asker = std::make_shared<cli::TaskLiveness>(cluster)](
+                                int slot, std::int64_t token) {
+                  const auto lives = asker->Incarnation(tasks[static_cast<std::size_t>(slot)]);
+                  return lives && cli::WorkerBarrier::MakeToken(*lives) == token;
+                }});
   }
 
   cli::TrainingMonitor::Options MonitorOptions() const {
     const bool lines = !pipe.is_open() && !options.no_progress;
     return {.task = role.config.task.ToString(),
             .report_every = std::chrono::milliseconds(250),
-            .line_every = std::chrono::milliseconds(lines ? 5000 : 0),
+            .show_every = lines ? cli::ProgressEvery(*console) : std::chrono::milliseconds(0),
             .step_limit = options.steps};
+  }
+
+  /// What the staleness poll has been told so far is shown, and the next round asked for.
+  void ShowProgress(cli::Progress progress) {
+    staleness->Ask();
+    progress.staleness = staleness->latest();
+    const std::string line = cli::FormatProgress(progress);
+    if (!console->is_terminal()) return logger->Info(line);
+    console->Progress(line);
+    if (!progress.is_over()) return;
+    console->ClearProgress();
+    console->Say(line);  // it stays
+  }
+
+  void Begin() {
+    if (!pipe.is_open() && !staleness) {
+      staleness.emplace(role.config.cluster);
+      staleness->Ask();
+    }
+    logger->Info("training begins");
+    monitor.Begin();
   }
 
   void WriteOwnSummary(const cli::TaskReport& report) const {
@@ -125,13 +183,16 @@ class Job::Impl {
 
   const cli::JobOptions options;
   const cli::Role role;
+  const std::shared_ptr<cli::Console> console;
   const std::shared_ptr<Logger> logger;
   cli::ReportPipe pipe;
   cli::TrainingMonitor monitor;
   MonitoredStrategy strategy;
   const std::chrono::steady_clock::time_point started;
   int wait_for_workers = 0;
-  std::optional<cli::WorkerBarrier> ready, done;
+  std::optional<cli::WorkerBarrier> barrier;
+  std::optional<cli::StalenessPoll>
+      staleness;  // from the first session on, if there is no launcher
   std::unique_ptr<runtime::Server> server;
   std::atomic<bool> serving{false};
   std::optional<cli::SignalWatcher> signals;  // last: it refers to what is above
@@ -144,11 +205,9 @@ absl::StatusOr<Job> Job::FromCommandLine(int* argc, char** argv, const JobDefaul
   WEIR_ASSIGN_OR_RETURN(const LogLevel level, cli::ParseLogLevel(options.log_level));
   cli::BlockStopSignals();  // before the first thread: the watcher takes them
   cli::TuneProcess(options.threads);
-  auto logger = Logger::ToStderr(level);
-  // A launcher puts the task in front of every line itself.
-  if (std::getenv(cli::kReportFdVariable) == nullptr)
-    logger = logger->WithPrefix("[" + role.config.task.ToString() + "] ");
-  auto impl = std::make_unique<Impl>(options, std::move(role), logger);
+  const auto console = std::make_shared<cli::Console>();
+  const auto logger = MakeLogger(level, role.config.task, console);
+  auto impl = std::make_unique<Impl>(options, std::move(role), console, logger);
   WEIR_ASSIGN_OR_RETURN(
       impl->server,
       runtime::Server::Start(MakeServerOptions(options, impl->role.config),
@@ -224,33 +283,30 @@ absl::StatusOr<Session> Job::OpenSession(Graph& graph) {
   const cli::JobOptions& flags = impl_->options;
   const int workers =
       flags.wait_for_workers >= 0 ? flags.wait_for_workers : impl_->wait_for_workers;
-  if (workers > 1) {
-    impl_->ready.emplace(graph, impl_->MeetingPlace(), "ready");
-    impl_->done.emplace(graph, impl_->MeetingPlace(), "done");
-  }
+  if (workers > 1) impl_->barrier.emplace(impl_->MakeBarrier(graph));
   SessionOptions options;
   options.start_timeout = Milliseconds(flags.start_timeout_s);
   options.step_timeout = Milliseconds(flags.step_timeout_s);
   WEIR_ASSIGN_OR_RETURN(Session session, impl_->server->OpenSession(graph, options));
-  if (impl_->ready) {
-    WEIR_RETURN_IF_ERROR(impl_->ready->CountMe(session));
+  if (impl_->barrier) {
     WEIR_RETURN_IF_ERROR(
-        impl_->ready->Await(session, workers, options.start_timeout, *impl_->logger));
+        impl_->barrier->Meet(session, workers, options.start_timeout, *impl_->logger));
   }
   session.SetObserver(
       [monitor = &impl_->monitor](const StepReport& step) { monitor->OnStep(step); });
-  impl_->monitor.Begin();
+  impl_->Begin();
   return session;
 }
 
 absl::Status Job::Finish(Session& session) {
-  if (impl_->done) WEIR_RETURN_IF_ERROR(impl_->done->CountMe(session));
-  const bool others_need_me = !is_ps() && !impl_->server->variables().All().empty();
-  if (impl_->done && others_need_me) {
-    const absl::Status all_done = impl_->done->Await(
-        session, num_tasks("worker"), Milliseconds(impl_->options.start_timeout_s), *impl_->logger);
-    if (!all_done.ok())
-      impl_->logger->Warning("ending before the other workers: " + std::string(all_done.message()));
+  if (impl_->barrier) {
+    WEIR_RETURN_IF_ERROR(impl_->barrier->Leave(session));
+    const bool others_need_me = !is_ps() && !impl_->server->variables().All().empty();
+    const absl::Status left =
+        others_need_me ? impl_->barrier->AwaitOthers(
+                             session, Milliseconds(impl_->options.start_timeout_s), *impl_->logger)
+                       : absl::OkStatus();
+    if (!left.ok()) impl_->logger->Warning("ending before others: " + std::string(left.message()));
   }
   return session.Close();
 }
@@ -260,9 +316,9 @@ void Job::EndJob() {
 }
 
 int Exit(const absl::Status& status) {
-  if (status.ok()) return 0;
+  if (status.ok() || absl::IsOutOfRange(status)) return 0;
   std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  return absl::IsOutOfRange(status) ? 0 : 1;
+  return 1;
 }
 
 }  // namespace weir

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-
 namespace weir::cli {
 namespace {
 
@@ -16,8 +13,8 @@ double SecondsSinceEpoch() {
 }  // namespace
 
 TrainingMonitor::TrainingMonitor(Options options, ReportPipe* pipe,
-                                 std::function<void(const std::string&)> print_line)
-    : options_(std::move(options)), pipe_(pipe), print_line_(std::move(print_line)) {
+                                 std::function<void(const Progress&)> show)
+    : options_(std::move(options)), pipe_(pipe), show_(std::move(show)) {
   MutexLock lock(mutex_);
   report_.task = options_.task;
   report_.step_limit = options_.step_limit;
@@ -31,7 +28,8 @@ void TrainingMonitor::WatchLoss(const std::string& output_name) {
 void TrainingMonitor::Begin() {
   MutexLock lock(mutex_);
   report_.began = SecondsSinceEpoch();
-  began_ = last_report_ = last_line_ = Clock::now();
+  last_report_ = last_shown_ = Clock::now();
+  rate_ = RateMeter(last_shown_);
 }
 
 void TrainingMonitor::Serving() {
@@ -46,48 +44,47 @@ void TrainingMonitor::Serving() {
 
 void TrainingMonitor::OnStep(const StepReport& step) {
   if (step.step == 0) return;  // it trained nothing
-  std::optional<TaskReport> to_report;
-  std::string line;
+  std::optional<TaskReport> report;
+  std::optional<Progress> progress;
   {
     MutexLock lock(mutex_);
     const auto now = Clock::now();
-    ++report_.steps;
-    report_.global_step = std::max(report_.global_step, step.step);
-    report_.last_step = SecondsSinceEpoch();
-    for (std::size_t i = 0; i < step.fetches->size(); ++i) {
-      const bool is_loss = std::find(loss_names_.begin(), loss_names_.end(),
-                                     (*step.fetches)[i].name()) != loss_names_.end();
-      if (is_loss && (*step.values)[i].numel() == 1) last_loss_ = (*step.values)[i];
-    }
-    if (now - last_report_ >= options_.report_every) {
-      last_report_ = now;
-      if (last_loss_) report_.loss = last_loss_->item<double>();
-      to_report = report_;
-    }
-    if (options_.line_every.count() > 0 && now - last_line_ >= options_.line_every)
-      line = ProgressLine(now);
+    CountStep(step);
+    report = ReportIfDue(now);
+    progress = ProgressIfDue(now);
   }
-  if (to_report) pipe_->Write(*to_report);
-  if (!line.empty()) print_line_(line);
+  if (report) pipe_->Write(*report);
+  if (progress) show_(*progress);
 }
 
-std::string TrainingMonitor::ProgressLine(Clock::time_point now) {
-  const double seconds = std::chrono::duration<double>(now - last_line_).count();
-  const double rate =
-      static_cast<double>(report_.global_step - std::min(step_at_last_line_, report_.global_step)) /
-      seconds;
-  last_line_ = now;
-  step_at_last_line_ = report_.global_step;
-  std::string line = absl::StrFormat("step %d", report_.global_step);
-  if (options_.step_limit >= 0) absl::StrAppend(&line, " of ", options_.step_limit);
-  absl::StrAppendFormat(&line, ", %.0f steps/s", rate);
-  if (report_.loss) absl::StrAppendFormat(&line, ", loss %.4f", *report_.loss);
-  if (options_.step_limit >= 0 && rate > 0) {
-    const double left =
-        static_cast<double>(options_.step_limit) - static_cast<double>(report_.global_step);
-    absl::StrAppendFormat(&line, ", %.0f s left", std::max(0.0, left / rate));
+void TrainingMonitor::CountStep(const StepReport& step) {
+  ++report_.steps;
+  report_.global_step = std::max(report_.global_step, step.step);
+  report_.last_step = SecondsSinceEpoch();
+  for (std::size_t i = 0; i < step.fetches->size(); ++i) {
+    const bool is_loss = std::find(loss_names_.begin(), loss_names_.end(),
+                                   (*step.fetches)[i].name()) != loss_names_.end();
+    if (is_loss && (*step.values)[i].numel() == 1) last_loss_ = (*step.values)[i];
   }
-  return line;
+}
+
+std::optional<TaskReport> TrainingMonitor::ReportIfDue(Clock::time_point now) {
+  if (now - last_report_ < options_.report_every) return std::nullopt;
+  last_report_ = now;
+  if (last_loss_) report_.loss = last_loss_->item<double>();
+  return report_;
+}
+
+std::optional<Progress> TrainingMonitor::ProgressIfDue(Clock::time_point now) {
+  if (options_.show_every.count() == 0 || over_) return std::nullopt;
+  Progress progress = {
+      .step = report_.global_step, .step_limit = options_.step_limit, .steps_per_second = 0};
+  over_ = progress.is_over();
+  if (!over_ && now - last_shown_ < options_.show_every) return std::nullopt;
+  last_shown_ = now;
+  progress.steps_per_second = rate_.Look(progress.step, now);
+  if (last_loss_) progress.loss = last_loss_->item<double>();
+  return progress;
 }
 
 void TrainingMonitor::AddResult(const std::string& name, double value) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "cli/progress.h"
 #include "cli/report.h"
 #include "weir/session.h"
 
@@ -21,12 +22,13 @@ class TrainingMonitor {
   struct Options {
     std::string task;
     std::chrono::milliseconds report_every{250};
-    std::chrono::milliseconds line_every{0};  // 0: no lines of its own (a launcher shows progress)
+    std::chrono::milliseconds show_every{0};  // 0: never (a launcher shows progress)
     std::int64_t step_limit = -1;
   };
 
-  TrainingMonitor(Options options, ReportPipe* pipe,
-                  std::function<void(const std::string&)> print_line);
+  /// `show` gets the progress now and then, on the thread of a step, and once when the limit is
+  /// reached.
+  TrainingMonitor(Options options, ReportPipe* pipe, std::function<void(const Progress&)> show);
 
   /// The loss is looked for among a step's fetches under these names.
   void WatchLoss(const std::string& output_name);
@@ -41,19 +43,21 @@ class TrainingMonitor {
 
  private:
   using Clock = std::chrono::steady_clock;
-  std::string ProgressLine(Clock::time_point now) WEIR_REQUIRES(mutex_);
+  void CountStep(const StepReport& step) WEIR_REQUIRES(mutex_);
+  std::optional<TaskReport> ReportIfDue(Clock::time_point now) WEIR_REQUIRES(mutex_);
+  std::optional<Progress> ProgressIfDue(Clock::time_point now) WEIR_REQUIRES(mutex_);
 
   const Options options_;
   ReportPipe* const pipe_;
-  const std::function<void(const std::string&)> print_line_;
+  const std::function<void(const Progress&)> show_;
   mutable Mutex mutex_;
   std::vector<std::string> loss_names_ WEIR_GUARDED_BY(mutex_);
   TaskReport report_ WEIR_GUARDED_BY(mutex_);
   std::optional<at::Tensor> last_loss_ WEIR_GUARDED_BY(mutex_);
-  Clock::time_point began_ WEIR_GUARDED_BY(mutex_);
   Clock::time_point last_report_ WEIR_GUARDED_BY(mutex_);
-  Clock::time_point last_line_ WEIR_GUARDED_BY(mutex_);
-  std::uint64_t step_at_last_line_ WEIR_GUARDED_BY(mutex_) = 0;
+  Clock::time_point last_shown_ WEIR_GUARDED_BY(mutex_);
+  RateMeter rate_ WEIR_GUARDED_BY(mutex_){Clock::now()};
+  bool over_ WEIR_GUARDED_BY(mutex_) = false;  // and shown
 };
 
 }  // namespace weir::cli
