@@ -9,10 +9,8 @@
 #include <cstring>
 #include <fstream>
 #include <random>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status.h"
 
 namespace weir::cli {
 namespace {
@@ -21,31 +19,32 @@ constexpr int kPortMin = 10'000;
 constexpr int kPortMax = 65'535;
 constexpr int kPortsMin = 1'000;  // fewer are no range to choose from
 
-/// A bound socket that is closed with its scope.
-class BoundSocket {
- public:
-  explicit BoundSocket(int port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    if (fd_ < 0 || ::bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0)
-      error_ = errno;
-  }
-  BoundSocket(BoundSocket&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)), error_(other.error_) {}
-  ~BoundSocket() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  BoundSocket& operator=(BoundSocket&&) = delete;
+PortRange RangeHere() {
+  std::ifstream file("/proc/sys/net/ipv4/ip_local_port_range");
+  int first = 0, last = 0;
+  if (file >> first >> last) return RangeOutsideEphemeral(first, last);
+  return RangeOutsideEphemeral(32'768, 60'999);  // Linux's own
+}
 
-  /// 0, or the errno of what failed.
-  int error() const { return error_; }
-
- private:
-  int fd_;
-  int error_ = 0;
-};
+/// A socket bound to `port`, if nobody has it; else -1 and errno.
+int Bind(int port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -1;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  if (::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) {
+    // From now on it is in the way of those who bind without this option, and of nobody else.
+    const int on = 1;
+    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    return fd;
+  }
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+  return -1;
+}
 
 }  // namespace
 
@@ -55,36 +54,27 @@ PortRange RangeOutsideEphemeral(int first, int last) {
   return {kPortMin, kPortMax};
 }
 
-absl::StatusOr<int> FindFreePort() {
-  WEIR_ASSIGN_OR_RETURN(const std::vector<int> ports, FindFreePorts(1));
-  return ports[0];
-}
-
-absl::StatusOr<std::vector<int>> FindFreePorts(int count) {
-  int first = 32'768, last = 60'999;  // Linux's own
-  if (std::ifstream file("/proc/sys/net/ipv4/ip_local_port_range"); !(file >> first >> last))
-    first = 32'768, last = 60'999;
-  const PortRange range = RangeOutsideEphemeral(first, last);
+absl::StatusOr<ReservedPorts> ReservedPorts::Find(int count) {
+  const PortRange range = RangeHere();
   const int size = range.last - range.first + 1;
   std::random_device random;
   const int start = std::uniform_int_distribution<int>(0, size - 1)(random);
-  std::vector<BoundSocket> sockets;
-  std::vector<int> ports;
-  int error = EADDRINUSE;
-  for (int i = 0; i < size && static_cast<int>(ports.size()) < count; ++i) {
+  ReservedPorts found;
+  for (int i = 0; i < size && static_cast<int>(found.ports_.size()) < count; ++i) {
     const int port = range.first + (start + i) % size;
-    BoundSocket socket(port);
-    if (socket.error() != 0) {
-      error = socket.error();
-      if (error != EADDRINUSE && error != EACCES) break;
-      continue;
-    }
-    ports.push_back(port);
-    sockets.push_back(std::move(socket));
+    const int fd = Bind(port);
+    if (fd < 0 && errno != EADDRINUSE && errno != EACCES) break;
+    if (fd < 0) continue;
+    found.ports_.push_back(port);
+    found.sockets_.push_back(fd);
   }
-  if (static_cast<int>(ports.size()) == count) return ports;
+  if (static_cast<int>(found.ports_.size()) == count) return found;
   return absl::UnavailableError(absl::StrCat("no ", count, " free ports in ", range.first, "-",
-                                             range.last, " on 127.0.0.1: ", std::strerror(error)));
+                                             range.last, " on 127.0.0.1: ", std::strerror(errno)));
+}
+
+ReservedPorts::~ReservedPorts() {
+  for (const int fd : sockets_) ::close(fd);
 }
 
 }  // namespace weir::cli

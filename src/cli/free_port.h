@@ -10,18 +10,32 @@
 
 namespace weir::cli {
 
-/// A loopback port that was free a moment ago. Another server may take it before it is used.
-absl::StatusOr<int> FindFreePort();
-/// `count` different ones, from a random place on, all held until the last is found. Unavailable
-/// with the errno's text when there are too few.
-absl::StatusOr<std::vector<int>> FindFreePorts(int count);
+/// Loopback ports that nobody else who reserves gets while this lives, in this process or another.
+/// A server that sets SO_REUSEADDR, as all of ours do, can listen on them meanwhile. Move-only.
+class ReservedPorts {
+ public:
+  /// `count` different ones, from a random place on. Unavailable with the errno's text when there
+  /// are too few.
+  static absl::StatusOr<ReservedPorts> Find(int count);
+  ReservedPorts(ReservedPorts&&) = default;
+  ReservedPorts& operator=(ReservedPorts&&) = delete;
+  ~ReservedPorts();
+
+  const std::vector<int>& ports() const { return ports_; }
+
+ private:
+  ReservedPorts() = default;
+
+  std::vector<int> ports_;
+  std::vector<int> sockets_;  // bound, not listening
+};
 
 struct PortRange {
   int first, last;
   bool operator==(const PortRange&) const = default;
 };
-/// Where FindFreePorts looks when outgoing connections use `first` to `last`: below, or else above,
-/// or anywhere if they use all.
+/// Where ports are looked for when outgoing connections use `first` to `last`: below, or else
+/// above, or anywhere if they use all.
 PortRange RangeOutsideEphemeral(int first, int last);
 
 }  // namespace weir::cli

@@ -145,9 +145,9 @@ absl::StatusOr<Role> FindRole(const JobOptions& options, const char* tf_config) 
     WEIR_ASSIGN_OR_RETURN(TaskConfig config, TaskConfig::ParseTfConfig(tf_config));
     return Role{std::move(config), "TF_CONFIG"};
   }
-  WEIR_ASSIGN_OR_RETURN(const int port, FindFreePort());
-  WEIR_ASSIGN_OR_RETURN(ClusterSpec cluster,
-                        ClusterSpec::ParseFlag(absl::StrCat("worker=127.0.0.1:", port)));
+  WEIR_ASSIGN_OR_RETURN(const ReservedPorts reserved, ReservedPorts::Find(1));
+  WEIR_ASSIGN_OR_RETURN(ClusterSpec cluster, ClusterSpec::ParseFlag(absl::StrCat(
+                                                 "worker=127.0.0.1:", reserved.ports()[0])));
   WEIR_ASSIGN_OR_RETURN(TaskConfig config, TaskConfig::Create(std::move(cluster), {"worker", 0}));
   return Role{std::move(config), "a cluster of its own"};
 }

@@ -40,7 +40,9 @@ Launcher::~Launcher() {
 absl::Status Launcher::Start() {
   BlockStopSignals();
   signal_fd_ = OpenStopSignals();
-  WEIR_ASSIGN_OR_RETURN(const ClusterSpec cluster, LocalCluster(options_.ps, options_.workers));
+  WEIR_ASSIGN_OR_RETURN(ReservedPorts ports, ReservedPorts::Find(options_.ps + options_.workers));
+  ports_.emplace(std::move(ports));
+  WEIR_ASSIGN_OR_RETURN(const ClusterSpec cluster, LocalCluster(options_.ps, ports_->ports()));
   if (!options_.quiet) console_.Say("[launch] cluster '" + cluster.ToString() + "'");
   for (const TaskId& task : cluster.AllTasks()) WEIR_RETURN_IF_ERROR(StartTask(cluster, task));
   if (!options_.quiet && !options_.no_progress) progress_.emplace(cluster, &console_);

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/console.h"
+#include "cli/free_port.h"
 #include "cli/launch_progress.h"
 #include "cli/launched_task.h"
 #include "cli/report.h"
@@ -74,6 +75,7 @@ class Launcher {
   const LaunchOptions options_;
   const Clock::time_point started_ = Clock::now();
   Console console_;
+  std::optional<ReservedPorts> ports_;
   std::vector<std::unique_ptr<LaunchedTask>> tasks_;
   std::vector<const LaunchedTask*> failed_;  // the first failure first
   std::optional<LaunchProgress> progress_;   // where it is shown

@@ -1,17 +1,14 @@
 #include "cli/local_cluster.h"
 
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/status.h"
-#include "cli/free_port.h"
 
 namespace weir::cli {
 
-absl::StatusOr<ClusterSpec> LocalCluster(int ps, int workers) {
-  WEIR_ASSIGN_OR_RETURN(const std::vector<int> ports, FindFreePorts(ps + workers));
+absl::StatusOr<ClusterSpec> LocalCluster(int ps, const std::vector<int>& ports) {
+  const int workers = static_cast<int>(ports.size()) - ps;
   const auto addresses = [&](int first, int count) {
     std::vector<std::string> parts;
     for (int i = first; i < first + count; ++i)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "cluster/cluster_spec.h"
@@ -9,8 +10,8 @@
 
 namespace weir::cli {
 
-/// `ps` and `workers` tasks on free ports of 127.0.0.1. Unavailable when there are too few.
-absl::StatusOr<ClusterSpec> LocalCluster(int ps, int workers);
+/// `ports` of 127.0.0.1 go to `ps` ps tasks and then to workers.
+absl::StatusOr<ClusterSpec> LocalCluster(int ps, const std::vector<int>& ports);
 
 /// The value of TF_CONFIG for `task`.
 std::string TfConfig(const ClusterSpec& cluster, const TaskId& task);

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "cli/free_port.h"
 
@@ -55,6 +56,7 @@ Process::Process(std::vector<std::string> command, std::vector<std::string> envi
   if (pid_ == 0) {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
     ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO);
     ::dup2(output, STDOUT_FILENO);
     ::dup2(output, STDERR_FILENO);
@@ -114,6 +116,13 @@ std::vector<pid_t> Process::Children() const {
   return children;
 }
 
+int Count(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
 bool IsAlive(pid_t pid) {
   const std::string stat = ReadFile(absl::StrCat("/proc/", pid, "/stat"));
   const std::size_t state = stat.rfind(')');
@@ -133,10 +142,16 @@ std::string EnvironmentOf(pid_t pid, const std::string& name) {
 }
 
 std::vector<std::string> FreeAddresses(int count) {
-  const auto ports = cli::FindFreePorts(count);
-  WEIR_CHECK(ports.ok());
+  // Held as long as the tests run; their number is small.
+  static Mutex mutex;
+  static std::vector<cli::ReservedPorts> reserved;
+  MutexLock lock(mutex);
+  auto found = cli::ReservedPorts::Find(count);
+  WEIR_CHECK(found.ok());
+  reserved.push_back(*std::move(found));
   std::vector<std::string> addresses;
-  for (const int port : *ports) addresses.push_back(absl::StrCat("127.0.0.1:", port));
+  for (const int port : reserved.back().ports())
+    addresses.push_back(absl::StrCat("127.0.0.1:", port));
   return addresses;
 }
 

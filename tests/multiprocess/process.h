@@ -12,7 +12,8 @@ namespace weir::testing_process {
 
 class Process {
  public:
-  /// Starts it at once. `environment` entries ("NAME=value") are added to this process's.
+  /// Starts it at once, with no stop signal ignored, whatever started the tests. `environment`
+  /// entries ("NAME=value") are added to this process's. It ends with the thread that made it.
   explicit Process(std::vector<std::string> command, std::vector<std::string> environment = {});
   /// Kills it and its process group if it still runs.
   ~Process();
@@ -38,13 +39,15 @@ class Process {
   std::optional<int> code_;
 };
 
+/// How often `part` is in `text`.
+int Count(const std::string& text, const std::string& part);
 /// True while a process (not a zombie) of that number exists.
 bool IsAlive(pid_t pid);
 /// Waits until none of them is alive.
 bool AwaitGone(const std::vector<pid_t>& pids, std::chrono::milliseconds timeout);
 /// The value of an environment variable ("TF_CONFIG") of another process; "" if it has none.
 std::string EnvironmentOf(pid_t pid, const std::string& name);
-/// Addresses of ports that were free a moment ago: "127.0.0.1:P".
+/// Addresses for the servers of a test, "127.0.0.1:P", which no other test gets. Thread-safe.
 std::vector<std::string> FreeAddresses(int count);
 
 }  // namespace weir::testing_process
