@@ -129,6 +129,55 @@ TEST(LaunchTest, AWorkerThatOnlyServesEndsWhenTheOneThatTrainsIsKilled) {
   EXPECT_TRUE(AwaitGone(children, seconds(1)));
 }
 
+TEST(LaunchTest, CtrlCIsHeardWhileATaskFloodsItsOutput) {
+  Process launcher({kWeir, "launch", "--ps", "0", "--workers", "1", "--", "yes"});
+  ASSERT_TRUE(launcher.AwaitOutput("[worker:0] y", seconds(10)));
+  launcher.Signal(SIGINT);
+  EXPECT_EQ(launcher.Wait(seconds(10)), 128 + SIGINT);
+}
+
+/// `command`, with SIGHUP ignored: what nohup does.
+std::vector<std::string> Nohup(const std::vector<std::string>& command) {
+  std::vector<std::string> all = {"/bin/sh", "-c", R"(trap '' HUP; exec "$0" "$@")"};
+  all.insert(all.end(), command.begin(), command.end());
+  return all;
+}
+
+TEST(LaunchTest, ALauncherUnderNohupOutlivesItsTerminal) {
+  Process launcher(Nohup(Launch({"--ps", "1", "--workers", "1"}, "100000000")));
+  ASSERT_TRUE(launcher.AwaitOutput("training begins", seconds(30))) << launcher.Output();
+  launcher.Signal(SIGHUP);
+  launcher.Signal(SIGINT);
+  EXPECT_EQ(launcher.Wait(seconds(10)), 128 + SIGINT);
+  EXPECT_THAT(launcher.Output(), Not(HasSubstr("interrupted again")));  // one signal, not two
+}
+
+TEST(LaunchTest, AServerUnderNohupOutlivesItsTerminal) {
+  const std::string cluster = "ps=" + FreeAddresses(1)[0];
+  Process server(Nohup({kWeir, "serve", "--cluster", cluster, "--job", "ps", "--task", "0"}));
+  ASSERT_TRUE(server.AwaitOutput("serving", seconds(20))) << server.Output();
+  server.Signal(SIGHUP);
+  Process status({kWeir, "status", cluster});
+  EXPECT_EQ(status.Wait(seconds(20)), 0) << status.Output() << server.Output();
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(seconds(10)), 0) << server.Output();
+}
+
+TEST(LaunchTest, AServerThatIsToldToEndBeforeItServesHasNotFailed) {
+  // The ps takes no notice of the signal, as one that is still loading: it dies by it.
+  Process launcher({kWeir, "launch", "--ps", "1", "--workers", "1", "--", "/bin/sh", "-c",
+                    R"(case "$TF_CONFIG" in *'"type":"ps"'*) exec sleep 1000;; esac)"});
+  EXPECT_EQ(launcher.Wait(seconds(10)), 0) << launcher.Output();
+}
+
+TEST(LaunchTest, DeadlinesHaveBounds) {
+  for (const char* value : {"inf", "nan", "1e10", "0"}) {
+    Process launcher({kWeir, "launch", "--stop-timeout", value, "--", "true"});
+    EXPECT_NE(launcher.Wait(seconds(10)), 0) << value;
+    EXPECT_THAT(launcher.Output(), HasSubstr("--stop-timeout")) << value;
+  }
+}
+
 TEST(LaunchTest, AProgramThatIsNotThereIsSaidSo) {
   Process launcher({kWeir, "launch", "--", "/no/such/program"});
   EXPECT_EQ(launcher.Wait(seconds(10)), 1);
