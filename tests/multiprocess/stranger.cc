@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
@@ -64,6 +65,11 @@ std::string SomeTensor(std::mt19937_64& random, std::string& payload) {
   header.dtype = kTypes[random() % std::size(kTypes)];
   header.version = random() % 100;
   if (header.dtype == at::ScalarType::Undefined) return EncodeTensorHeader(header);
+  if (random() % 32 == 0) {  // no bytes, and sizes whose product is beyond counting
+    header.dims = {0, std::int64_t{1} << (random() % 63), std::int64_t{1} << (random() % 63)};
+    std::shuffle(header.dims.begin(), header.dims.end(), random);
+    return EncodeTensorHeader(header);
+  }
   std::size_t elements = 1;
   for (std::uint64_t rank = random() % 4; rank > 0; --rank) {
     header.dims.push_back(static_cast<std::int64_t>(random() % 5));
