@@ -159,10 +159,7 @@ int main(int argc, char** argv) {
   app.add_option("--data", options.data, "Folder of the four MNIST files")->capture_default_str();
   app.add_option("--save", options.save,
                  "Worker 0 writes the trained weights to this .safetensors file");
-  for (int i = 1; i < argc; ++i) {  // help must not start a server
-    if (std::string(argv[i]) == "--help" || std::string(argv[i]) == "-h")
-      CLI11_PARSE(app, argc, argv);
-  }
+  if (weir::Job::WantsHelp(argc, argv)) CLI11_PARSE(app, argc, argv);
   auto job = weir::Job::FromCommandLine(&argc, argv, kDefaults);
   if (!job.ok()) return weir::Exit(job.status());
   CLI11_PARSE(app, argc, argv);

@@ -106,10 +106,7 @@ int main(int argc, char** argv) {
   app.add_option("--layers", options.layers, "Layers in a half")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  for (int i = 1; i < argc; ++i) {
-    if (std::string(argv[i]) == "--help" || std::string(argv[i]) == "-h")
-      CLI11_PARSE(app, argc, argv);
-  }
+  if (weir::Job::WantsHelp(argc, argv)) CLI11_PARSE(app, argc, argv);
   auto job = weir::Job::FromCommandLine(&argc, argv, kDefaults);
   if (!job.ok()) return weir::Exit(job.status());
   CLI11_PARSE(app, argc, argv);

@@ -31,9 +31,12 @@ class Job {
   /// Takes Weir's own flags out of argc/argv (FlagsHelp lists them) and starts this task's server.
   /// The role comes from
   /// --cluster, --job and --task, or a --cluster-file, or else TF_CONFIG; without any of them the
-  /// program is a cluster of its own with one worker. The choice is logged.
+  /// program is a cluster of its own with one worker. The choice is logged. Where help is wanted it
+  /// starts nothing, and the status makes Exit print FlagsHelp.
   static absl::StatusOr<Job> FromCommandLine(int* argc, char** argv,
                                              const JobDefaults& defaults = {});
+  /// Is --help or -h among the arguments? For programs that have flags of their own to tell of.
+  static bool WantsHelp(int argc, char* const* argv);
   /// For a program's --help.
   static std::string FlagsHelp(const JobDefaults& defaults = {});
 
@@ -94,7 +97,7 @@ class Job {
 };
 
 /// The exit code for a status: 0 for OK and for OutOfRange (the step limit is reached: training is
-/// over), else 1 with the status on stderr.
+/// over), and with the text on stdout where --help was asked for; else 1 with the status on stderr.
 int Exit(const absl::Status& status);
 
 }  // namespace weir

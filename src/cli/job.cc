@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -43,6 +44,15 @@ runtime::ServerOptions MakeServerOptions(const cli::JobOptions& options, const T
   server.connect_timeout = Milliseconds(options.connect_timeout_s);
   server.stop_timeout = Milliseconds(options.stop_timeout_s);
   return server;
+}
+
+/// Under this name a status carries the text that the user has asked for.
+constexpr char kHelpPayload[] = "weir.help";
+
+absl::Status HelpStatus(const std::string& text) {
+  absl::Status status = absl::CancelledError("--help was asked for");
+  status.SetPayload(kHelpPayload, absl::Cord(text));
+  return status;
 }
 
 cli::JobOptions OptionsWith(const JobDefaults& defaults) {
@@ -199,6 +209,7 @@ class Job::Impl {
 };
 
 absl::StatusOr<Job> Job::FromCommandLine(int* argc, char** argv, const JobDefaults& defaults) {
+  if (WantsHelp(*argc, argv)) return HelpStatus(FlagsHelp(defaults));
   WEIR_ASSIGN_OR_RETURN(const cli::JobOptions options,
                         cli::TakeJobFlags(argc, argv, OptionsWith(defaults)));
   WEIR_ASSIGN_OR_RETURN(cli::Role role, cli::FindRole(options, std::getenv("TF_CONFIG")));
@@ -218,6 +229,12 @@ absl::StatusOr<Job> Job::FromCommandLine(int* argc, char** argv, const JobDefaul
       options.threads == 1 ? "" : "s"));
   impl->signals.emplace([task = impl.get()](int signal) { task->OnSignal(signal); });
   return Job(std::move(impl));
+}
+
+bool Job::WantsHelp(int argc, char* const* argv) {
+  return std::any_of(argv + 1, argv + argc, [](const char* argument) {
+    return std::strcmp(argument, "--help") == 0 || std::strcmp(argument, "-h") == 0;
+  });
 }
 
 std::string Job::FlagsHelp(const JobDefaults& defaults) {
@@ -316,6 +333,10 @@ void Job::EndJob() {
 }
 
 int Exit(const absl::Status& status) {
+  if (const auto help = status.GetPayload(kHelpPayload)) {
+    std::printf("%s", std::string(*help).c_str());
+    return 0;
+  }
   if (status.ok() || absl::IsOutOfRange(status)) return 0;
   std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return 1;

@@ -1,5 +1,4 @@
 #include <cstdio>
-#include <cstring>
 #include <string>
 
 #include "cli/commands.h"
@@ -8,8 +7,7 @@
 namespace weir::cli {
 
 int Serve(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--help") != 0 && std::strcmp(argv[i], "-h") != 0) continue;
+  if (Job::WantsHelp(argc, argv)) {
     std::printf("weir serve: runs one task of a cluster until it is told to end.\n\n%s",
                 Job::FlagsHelp().c_str());
     return 0;
