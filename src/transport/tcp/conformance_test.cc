@@ -28,8 +28,10 @@ Backend Tcp(const std::string& name, const tcp::Options& options, std::string ho
 INSTANTIATE_TEST_SUITE_P(Tcp, TransportConformanceTest,
                          testing::Values(Tcp("Default", {}), Tcp("TwoLoops", {.io_threads = 2}),
                                          Tcp("NoPoll", {.poll_before_sleep = Duration::zero()}),
-                                         // Partial writes and reads everywhere.
-                                         Tcp("Crumbs", {.transfer_bytes_max = 3001,
+                                         // Partial writes and reads everywhere, which take their
+                                         // time on a busy machine.
+                                         Tcp("Crumbs", {.linger = std::chrono::seconds(20),
+                                                        .transfer_bytes_max = 3001,
                                                         .send_buffer_bytes = 4096})),
                          BackendName());
 
