@@ -1,8 +1,5 @@
 #include "base/pool_driver.h"
 
-#include <sched.h>
-
-#include <algorithm>
 #include <utility>
 
 namespace weir {
@@ -22,7 +19,7 @@ bool PoolDriver::RunUntil(const std::function<bool()>& done, TimePoint deadline)
       if (*work) (*work)();
       continue;
     }
-    PollForWork(deadline);
+    PollForWork();
     SleepForWork(deadline);
   }
 }
@@ -36,11 +33,10 @@ std::optional<std::function<void()>> PoolDriver::Take() {
   return work;
 }
 
-void PoolDriver::PollForWork(TimePoint deadline) const {
-  const TimePoint start = std::chrono::steady_clock::now();
-  const TimePoint end = std::min(deadline, start + poll_before_sleep_);
-  while (!has_work_.load(std::memory_order_acquire) && std::chrono::steady_clock::now() < end) {
-    ::sched_yield();
+// May look a little beyond the deadline.
+void PoolDriver::PollForWork() {
+  poll_.Begin();
+  while (!has_work_.load(std::memory_order_acquire) && poll_.Yield()) {
   }
 }
 

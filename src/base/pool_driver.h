@@ -8,28 +8,27 @@
 
 #include "base/mutex.h"
 #include "base/scheduler.h"
+#include "base/yield_poll.h"
 
 namespace weir {
 
-/// Waking a sleeping thread costs some 20 µs, more than most of what is waited for in a small step;
-/// so a thread that waits looks at its queue for `poll_before_sleep`, giving its processor away
-/// each time (sched_yield: threads that outnumber the cores must not spin), and only then sleeps.
+/// A thread that waits looks at its queue for `poll_before_sleep` (yield_poll.h says why), and only
+/// then sleeps.
 class PoolDriver final : public Driver {
  public:
   static constexpr Duration kPollBeforeSleep = std::chrono::microseconds(50);
 
-  explicit PoolDriver(Duration poll_before_sleep = kPollBeforeSleep)
-      : poll_before_sleep_(poll_before_sleep) {}
+  explicit PoolDriver(Duration poll_before_sleep = kPollBeforeSleep) : poll_(poll_before_sleep) {}
 
   void Post(std::function<void()> work) override;
   bool RunUntil(const std::function<bool()>& done, TimePoint deadline) override;
 
  private:
   std::optional<std::function<void()>> Take();
-  void PollForWork(TimePoint deadline) const;
+  void PollForWork();
   void SleepForWork(TimePoint deadline);
 
-  const Duration poll_before_sleep_;
+  YieldPoll poll_;                     // of the thread that waits
   std::atomic<bool> has_work_{false};  // !queue_.empty(), readable without the lock
   Mutex mutex_;
   CondVar posted_;

@@ -1,15 +1,8 @@
 #include "transport/tcp/loop.h"
 
-#include <sched.h>
-
-#include <chrono>
+#include "base/yield_poll.h"
 
 namespace weir::transport::tcp {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-}  // namespace
 
 Loop::Loop(Duration poll_before_sleep)
     : context_(/*concurrency_hint=*/1),
@@ -24,16 +17,13 @@ void Loop::End() {
 }
 
 void Loop::Run() {
-  TimePoint last_work = Clock::now();
+  YieldPoll poll(poll_before_sleep_);
+  poll.Begin();
   while (!context_.stopped()) {
-    if (context_.poll() > 0) {
-      last_work = Clock::now();
-    } else if (Clock::now() - last_work < poll_before_sleep_) {
-      ::sched_yield();
-    } else {
-      context_.run_one();
-      last_work = Clock::now();
-    }
+    const bool has_worked = context_.poll() > 0;
+    if (!has_worked && poll.Yield()) continue;
+    if (!has_worked) context_.run_one();
+    poll.Begin();
   }
 }
 
