@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -148,17 +149,24 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--batch", options.batch, "Examples in a worker's minibatch")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 60'000));
   app.add_option("--optimizer", options.optimizer, "adam, sgd or momentum")
       ->capture_default_str()
       ->check(CLI::IsMember({"adam", "sgd", "momentum"}));
-  app.add_option("--learning-rate", options.learning_rate, "Step length")->capture_default_str();
+  app.add_option("--learning-rate", options.learning_rate, "Step length")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   app.add_option("--seed", options.seed, "Of first values and minibatches")->capture_default_str();
   app.add_option("--variables-on", options.variables_on,
                  "A device for all variables instead of the ps tasks");
   app.add_option("--data", options.data, "Folder of the four MNIST files")->capture_default_str();
-  app.add_option("--save", options.save,
-                 "Worker 0 writes the trained weights to this .safetensors file");
+  app.add_option(
+         "--save", options.save,
+         "Worker 0 writes the trained weights to this .safetensors file, in a folder that exists")
+      ->check([](const std::string& path) {
+        const auto folder = std::filesystem::absolute(path).parent_path();
+        return std::filesystem::is_directory(folder) ? "" : "there is no folder " + folder.string();
+      });
   if (weir::Job::WantsHelp(argc, argv)) CLI11_PARSE(app, argc, argv);
   auto job = weir::Job::FromCommandLine(&argc, argv, kDefaults);
   if (!job.ok()) return weir::Exit(job.status());

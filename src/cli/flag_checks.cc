@@ -1,6 +1,11 @@
 #include "cli/flag_checks.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
+#include <filesystem>
 #include <string>
 
 #include "absl/strings/numbers.h"
@@ -18,10 +23,28 @@ std::string CheckSeconds(const std::string& text) {
   return "'" + text + "': expected seconds, from 0.001 to 1000000";
 }
 
+std::string CheckWritable(const std::string& path) {
+  const std::filesystem::path file(path);
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  std::error_code ignored;
+  if (path.empty() || std::filesystem::is_directory(file, ignored))
+    return "'" + path + "' is no name for a file";
+  if (!std::filesystem::is_directory(folder, ignored))
+    return "'" + path + "': there is no folder '" + folder.string() + "'";
+  const bool exists = std::filesystem::exists(file, ignored);
+  if (::access(exists ? file.c_str() : folder.c_str(), W_OK) != 0)
+    return "'" + path + "' cannot be written: " + std::strerror(errno);
+  return "";
+}
+
 }  // namespace
 
 CLI::Validator SecondsFlag() {
   return {CheckSeconds, "in [0.001 - 1000000]", "seconds"};
+}
+
+CLI::Validator WritableFile() {
+  return {CheckWritable, "", "file"};
 }
 
 CLI::Validator PortFlag() {

@@ -12,6 +12,9 @@ CLI::Validator SecondsFlag();
 /// A TCP port; 0 stands for any.
 CLI::Validator PortFlag();
 
+/// A file that can be written when the work is done: better known before it is.
+CLI::Validator WritableFile();
+
 /// REQUIRES: what SecondsFlag admits.
 std::chrono::milliseconds Milliseconds(double seconds);
 

@@ -306,6 +306,7 @@ absl::StatusOr<Session> Job::OpenSession(Graph& graph) {
   options.step_timeout = Milliseconds(flags.step_timeout_s);
   WEIR_ASSIGN_OR_RETURN(Session session, impl_->server->OpenSession(graph, options));
   if (impl_->barrier) {
+    impl_->monitor.Waiting();
     WEIR_RETURN_IF_ERROR(
         impl_->barrier->Meet(session, workers, options.start_timeout, *impl_->logger));
   }

@@ -13,6 +13,10 @@
 namespace weir::cli {
 namespace {
 
+constexpr int kThreadsMax = 1024;
+constexpr int kWorkersMax = 1'000'000;
+constexpr std::int64_t kStepsMax = 1'000'000'000'000'000;
+
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
@@ -77,23 +81,26 @@ void AddJobFlags(CLI::App& app, JobOptions& options) {
   const std::string training = "Training";
   app.add_option("--steps", options.steps, "Training steps of all workers together; -1: no limit")
       ->group(training)
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{-1}, kStepsMax));
   app.add_option("--wait-for-workers", options.wait_for_workers,
                  "Begin when this many workers are ready; 0: at once, -1: as the program says")
       ->group(training)
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::Range(-1, kWorkersMax));
   app.add_option("--threads", options.threads, "Computing threads of this task")
       ->group(training)
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, kThreadsMax));
   app.add_option("--io-threads", options.io_threads, "Data-plane threads of this task")
       ->group(training)
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, kThreadsMax));
 
   const std::string output = "Output";
   app.add_option("--summary", options.summary, "Write what happened to this file, as JSON")
-      ->group(output);
+      ->group(output)
+      ->check(WritableFile());
   app.add_option("--log-level", options.log_level, "debug, info, warning, error or off")
       ->group(output)
       ->capture_default_str();

@@ -19,7 +19,7 @@ namespace weir::cli {
 namespace {
 
 constexpr int kPollMs = 50;
-constexpr std::chrono::seconds kGraceAfterLostServer{2};
+constexpr std::chrono::seconds kGraceAfterLoss{2};
 
 }  // namespace
 
@@ -62,6 +62,7 @@ LaunchResult Launcher::Run() {
     PollOnce();
     NoticeEnds();
     EndThoseWhoOnlyServe();
+    EndThoseWhoWaitInVain();
     EndWhoIsLate();
     if (progress_) progress_->ShowWhenDue(tasks_);
   }
@@ -95,14 +96,18 @@ void Launcher::NoticeEnds() {
 }
 
 void Launcher::OnEnd(const LaunchedTask& task) {
-  if (!task.ended_well() && !(task.told_to_end() && interrupted_by_ != 0)) {
+  // One that has served and ends well was told to by another task; any other leaves those who need
+  // it alone, whatever its code.
+  const bool left =
+      task.serves() && !task.told_to_end() && !(task.has_served() && task.ended_well());
+  if (left || (!task.ended_well() && !(task.told_to_end() && interrupted_by_ != 0))) {
     failed_.push_back(&task);
     console_.Say(absl::StrFormat("[launch] %s%s", task.HowItEnded(),
                                  task.told_to_end() ? " after it was told to end" : ""));
   }
-  if (!task.serves() || task.told_to_end() || end_at_) return;
+  if (!left || end_at_) return;
   console_.Say(absl::StrFormat("[launch] the job cannot go on without %s", task.name()));
-  end_at_ = Clock::now() + kGraceAfterLostServer;
+  end_at_ = Clock::now() + kGraceAfterLoss;
 }
 
 // A task that trains has ended, and no other is left. Who has not said yet that it serves may still
@@ -114,6 +119,15 @@ void Launcher::EndThoseWhoOnlyServe() {
     if (!task->serves()) (task->ended() ? ended : left) = true;
   }
   if (ended && !left) TellAllToEnd();
+}
+
+// Somebody waits for all workers to be there, and one of them never will.
+void Launcher::EndThoseWhoWaitInVain() {
+  const bool waits =
+      std::any_of(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->waits(); });
+  if (!waits || failed_.empty() || end_at_ || kill_at_) return;
+  console_.Say(absl::StrFormat("[launch] the job cannot begin without %s", failed_[0]->name()));
+  end_at_ = Clock::now() + kGraceAfterLoss;
 }
 
 void Launcher::OnSignal(int signal) {

@@ -64,6 +64,7 @@ class Launcher {
   void NoticeEnds();
   void OnEnd(const LaunchedTask& task);
   void EndThoseWhoOnlyServe();
+  void EndThoseWhoWaitInVain();
   void OnSignal(int signal);
   void TellAllToEnd();
   void EndWhoIsLate();

@@ -7,6 +7,11 @@
 #include "cli/launch.h"
 
 namespace weir::cli {
+namespace {
+
+constexpr int kTasksMax = 10'000;
+
+}  // namespace
 
 int ReportStatus(const absl::Status& status) {
   if (status.ok()) return 0;
@@ -21,11 +26,12 @@ void AddLaunchCommand(CLI::App& weir, int& exit_code) {
       "Run a local cluster of one program: weir launch --ps 1 --workers 2 -- ./program arguments");
   command->add_option("--ps", options->ps, "Tasks that own the variables")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, kTasksMax));
   command->add_option("--workers", options->workers, "Tasks that train")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command->add_option("--summary", options->summary, "Write what happened to this file, as JSON");
+      ->check(CLI::Range(1, kTasksMax));
+  command->add_option("--summary", options->summary, "Write what happened to this file, as JSON")
+      ->check(WritableFile());
   command
       ->add_option("--stop-timeout", options->stop_timeout_s,
                    "Seconds for an orderly end before what is left is killed")

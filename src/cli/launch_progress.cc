@@ -1,9 +1,12 @@
 #include "cli/launch_progress.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace weir::cli {
 namespace {
+
+constexpr std::chrono::milliseconds kAskAhead{300};
 
 Progress ProgressOf(const std::vector<std::unique_ptr<LaunchedTask>>& tasks) {
   Progress progress;
@@ -28,9 +31,11 @@ LaunchProgress::LaunchProgress(const ClusterSpec& cluster, Console* console)
 
 void LaunchProgress::ShowWhenDue(const std::vector<std::unique_ptr<LaunchedTask>>& tasks) {
   const auto now = Clock::now();
+  // Asked a little ahead, so that the answer is there when the line is.
+  if (now >= next_ - kAskAhead && !std::exchange(asked_, true)) staleness_.Ask();
   if (now < next_) return;
   next_ = now + every_;
-  staleness_.Ask();
+  asked_ = false;
   Progress progress = ProgressOf(tasks);
   if (progress.step == 0) return;
   progress.steps_per_second = rate_.Look(progress.step, now);

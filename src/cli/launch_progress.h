@@ -29,6 +29,7 @@ class LaunchProgress {
   Clock::time_point next_;
   RateMeter rate_;
   StalenessPoll staleness_;
+  bool asked_ = false;  // for the line that comes next
 };
 
 }  // namespace weir::cli

@@ -26,6 +26,9 @@ class LaunchedTask {
   std::string name() const { return child_.task(); }
   /// A ps serves; any other task does so when it reports that it has no loop of its own.
   bool serves() const { return is_ps_ || (report_ && report_->serving); }
+  bool has_served() const { return report_ && report_->serving; }
+  /// It cannot begin before all workers are there.
+  bool waits() const { return !ended_ && report_ && report_->waiting; }
   const std::optional<TaskReport>& report() const { return report_; }
   std::array<int, 3> fds() const {
     return {child_.stdout_fd(), child_.stderr_fd(), child_.report_fd()};

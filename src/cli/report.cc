@@ -41,6 +41,7 @@ std::string ToJsonLine(const TaskReport& report) {
                {"global_step", report.global_step},
                {"began", report.began},
                {"last_step", report.last_step},
+               {"waiting", report.waiting},
                {"serving", report.serving},
                {"final", report.final},
                {"results", report.results},
@@ -64,6 +65,7 @@ absl::StatusOr<TaskReport> ParseReport(const std::string& line) {
     report.step_limit = json.at("step_limit");
     report.began = json.at("began");
     report.last_step = json.at("last_step");
+    report.waiting = json.at("waiting");
     report.serving = json.at("serving");
     report.final = json.at("final");
     for (const auto& [name, value] : json.at("results").items())

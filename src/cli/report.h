@@ -36,6 +36,7 @@ struct TaskReport {
   double began = 0;               // when its training began
   double last_step = 0;           // when its last step completed
   std::optional<double> loss;
+  bool waiting = false;                              // for other workers, before it begins
   bool serving = false;                              // it has no loop of its own
   bool final = false;                                // the last report of the task
   std::map<std::string, double> results;             // test_accuracy and the like

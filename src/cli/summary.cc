@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "weir/strategy.h"
 
 namespace weir::cli {
 namespace {
@@ -78,20 +79,27 @@ Summary Summarize(const std::vector<TaskReport>& reports, double seconds) {
   Summary summary;
   summary.seconds = seconds;
   std::map<std::uint64_t, std::uint64_t> staleness;
-  double all_began = 0;
+  std::uint64_t known_steps = 0;
+  double began = 0;  // the first of them
   double last_step = 0;
   for (const TaskReport& report : reports) {
     (IsPs(report.task) ? summary.ps : summary.workers).push_back(SummarizeTask(report));
-    summary.global_steps += report.steps;
+    summary.global_step += report.steps;
+    known_steps = std::max(known_steps, report.global_step);
+    for (const VariableReport& variable : report.variables) {
+      if (variable.name == kGlobalStepName) known_steps = std::max(known_steps, variable.updates);
+    }
     if (report.task == "worker:0") summary.results = report.results;
     for (const auto& [value, count] : report.staleness) staleness[value] += count;
     if (report.steps == 0) continue;
-    all_began = std::max(all_began, report.began);
+    began = began == 0 ? report.began : std::min(began, report.began);
     last_step = std::max(last_step, report.last_step);
   }
   summary.staleness = Quantiles(staleness);
-  if (last_step > all_began)
-    summary.steps_per_second = static_cast<double>(summary.global_steps) / (last_step - all_began);
+  // A task that was killed has not told of its last steps.
+  summary.global_step = std::max(summary.global_step, known_steps);
+  if (last_step > began)
+    summary.steps_per_second = static_cast<double>(summary.global_step) / (last_step - began);
   const auto by_task = [](const TaskSummary& a, const TaskSummary& b) {
     return TaskOrder(a) < TaskOrder(b);
   };
@@ -103,7 +111,7 @@ Summary Summarize(const std::vector<TaskReport>& reports, double seconds) {
 std::string SummaryToJson(const Summary& summary) {
   Json json = Json::object();
   for (const auto& [name, value] : summary.results) json[name] = value;
-  json["global_steps"] = summary.global_steps;
+  json["global_step"] = summary.global_step;
   json["steps_per_second"] = summary.steps_per_second;
   json["seconds"] = summary.seconds;
   json["workers"] = Json::array();
@@ -120,7 +128,7 @@ std::string SummaryToJson(const Summary& summary) {
 
 std::string SummaryToText(const Summary& summary) {
   std::string text =
-      absl::StrFormat("%d training steps in %.1f s, %.0f steps/s", summary.global_steps,
+      absl::StrFormat("%d training steps in %.1f s, %.0f steps/s", summary.global_step,
                       summary.seconds, summary.steps_per_second);
   for (const auto& [name, value] : summary.results)
     absl::StrAppendFormat(&text, ", %s %.4f", name, value);
@@ -129,9 +137,9 @@ std::string SummaryToText(const Summary& summary) {
   absl::StrAppendFormat(&text, "  %-12s %10s %8s %14s\n", "task", "steps", "share",
                         "variable bytes");
   const auto row = [&](const TaskSummary& task, bool trains) {
-    const double share = summary.global_steps == 0 ? 0
-                                                   : 100.0 * static_cast<double>(task.steps) /
-                                                         static_cast<double>(summary.global_steps);
+    const double share = summary.global_step == 0 ? 0
+                                                  : 100.0 * static_cast<double>(task.steps) /
+                                                        static_cast<double>(summary.global_step);
     absl::StrAppendFormat(&text, "  %-12s %10s %8s %14d\n", task.task,
                           trains ? absl::StrCat(task.steps) : "-",
                           trains ? absl::StrFormat("%.1f %%", share) : "-", task.bytes);

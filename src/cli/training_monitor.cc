@@ -25,18 +25,31 @@ void TrainingMonitor::WatchLoss(const std::string& output_name) {
   loss_names_.push_back(output_name);
 }
 
+void TrainingMonitor::Waiting() {
+  TellState([](TaskReport& report) { report.waiting = true; });
+}
+
 void TrainingMonitor::Begin() {
-  MutexLock lock(mutex_);
-  report_.began = SecondsSinceEpoch();
-  last_report_ = last_shown_ = Clock::now();
-  rate_ = RateMeter(last_shown_);
+  {
+    MutexLock lock(mutex_);
+    last_report_ = last_shown_ = Clock::now();
+    rate_ = RateMeter(last_shown_);
+  }
+  TellState([](TaskReport& report) {
+    report.began = SecondsSinceEpoch();
+    report.waiting = false;
+  });
 }
 
 void TrainingMonitor::Serving() {
+  TellState([](TaskReport& report) { report.serving = true; });
+}
+
+void TrainingMonitor::TellState(const std::function<void(TaskReport&)>& change) {
   TaskReport report;
   {
     MutexLock lock(mutex_);
-    report_.serving = true;
+    change(report_);
     report = report_;
   }
   pipe_->Write(report);

@@ -32,7 +32,9 @@ class TrainingMonitor {
 
   /// The loss is looked for among a step's fetches under these names.
   void WatchLoss(const std::string& output_name);
-  /// Training begins now: all who take part are there.
+  /// This task waits for other workers; tells the launcher so.
+  void Waiting();
+  /// Training begins now: all who take part are there. Tells the launcher so.
   void Begin();
   /// This task has no loop of its own; tells the launcher so.
   void Serving();
@@ -42,6 +44,7 @@ class TrainingMonitor {
   TaskReport Snapshot() const;
 
  private:
+  void TellState(const std::function<void(TaskReport&)>& change);
   using Clock = std::chrono::steady_clock;
   void CountStep(const StepReport& step) WEIR_REQUIRES(mutex_);
   std::optional<TaskReport> ReportIfDue(Clock::time_point now) WEIR_REQUIRES(mutex_);

@@ -8,6 +8,7 @@
 #include "graph/backward.h"
 #include "graph/op_registry.h"
 #include "graph/passes.h"
+#include "graph/why_unknown.h"
 #include "tensor/dtype.h"
 
 namespace weir::graph {
@@ -22,9 +23,9 @@ bool IsGradients(const Node& node) {
 absl::Status CheckLoss(const GraphDef& graph, const Node& gradients, const Edge& loss) {
   const OutputInfo& info = InfoOf(graph, loss);
   if (!HasGradient(info)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("gradients '", gradients.name, "': the loss '", TensorName(graph, loss),
-                     "' is ", DtypeName(info.dtype), ", not a floating point tensor"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "gradients '", gradients.name, "': the loss '", TensorName(graph, loss), "' is ",
+        DtypeName(info.dtype), ", not a floating point tensor", WhyUnknown(graph, loss.node)));
   }
   if (info.shape &&
       std::ranges::any_of(*info.shape, [](std::int64_t dim) { return dim != 1 && dim != -1; })) {

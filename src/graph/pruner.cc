@@ -10,6 +10,7 @@
 #include "graph/node_util.h"
 #include "graph/op_registry.h"
 #include "graph/passes.h"
+#include "graph/why_unknown.h"
 #include "tensor/dtype.h"
 
 namespace weir::graph {
@@ -48,7 +49,8 @@ class Resolver {
     if (node.outputs.empty() ||
         (output < node.outputs.size() && node.outputs[output].dtype == at::ScalarType::Undefined)) {
       return absl::InvalidArgumentError(absl::StrCat(role, " '", name, "': operation '", node.name,
-                                                     "' (", node.op, ") gives no tensor"));
+                                                     "' (", node.op, ") gives no tensor",
+                                                     WhyUnknown(graph_, edge.node)));
     }
     if (output >= node.outputs.size()) {
       return absl::NotFoundError(absl::StrCat(role, " '", name, "': operation '", node.name,

@@ -45,7 +45,7 @@ TEST(LaunchTest, TheSummaryAddsUp) {
   std::ifstream file(path);
   const auto summary = nlohmann::json::parse(file);
   std::remove(path.c_str());
-  EXPECT_EQ(summary.at("global_steps"), 600);
+  EXPECT_EQ(summary.at("global_step"), 600);
   EXPECT_GT(summary.at("steps_per_second"), 0);
   EXPECT_GT(summary.at("seconds"), 0);
   int steps = 0;
@@ -176,6 +176,23 @@ TEST(LaunchTest, DeadlinesHaveBounds) {
     EXPECT_NE(launcher.Wait(seconds(10)), 0) << value;
     EXPECT_THAT(launcher.Output(), HasSubstr("--stop-timeout")) << value;
   }
+}
+
+TEST(LaunchTest, AWorkerKilledBeforeTheOthersBeganEndsTheJob) {
+  // Worker 1 dies before it is one.
+  const std::string script =
+      "case \"$TF_CONFIG\" in *'\"index\":1,\"type\":\"worker\"'*) kill -9 $$;; esac; exec " +
+      kLinearRegression + " --steps 100000000 --wait-for-workers 2";
+  Process launcher({kWeir, "launch", "--ps", "1", "--workers", "2", "--", "sh", "-c", script});
+  EXPECT_EQ(launcher.Wait(seconds(20)), 1) << launcher.Output();
+  EXPECT_THAT(launcher.Output(), HasSubstr("first failure: worker:1 was killed by signal 9"));
+  EXPECT_THAT(launcher.Output(), HasSubstr("the job cannot begin without worker:1"));
+}
+
+TEST(LaunchTest, APsThatServesNobodyIsAFailure) {
+  Process launcher({kWeir, "launch", "--ps", "1", "--workers", "2", "--", "true"});
+  EXPECT_EQ(launcher.Wait(seconds(20)), 1) << launcher.Output();
+  EXPECT_THAT(launcher.Output(), HasSubstr("ps:0 ended with code 0"));
 }
 
 TEST(LaunchTest, AProgramThatIsNotThereIsSaidSo) {
