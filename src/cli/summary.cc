@@ -84,7 +84,7 @@ Summary Summarize(const std::vector<TaskReport>& reports, double seconds) {
   double last_step = 0;
   for (const TaskReport& report : reports) {
     (IsPs(report.task) ? summary.ps : summary.workers).push_back(SummarizeTask(report));
-    summary.global_step += report.steps;
+    summary.global_steps += report.steps;
     known_steps = std::max(known_steps, report.global_step);
     for (const VariableReport& variable : report.variables) {
       if (variable.name == kGlobalStepName) known_steps = std::max(known_steps, variable.updates);
@@ -97,9 +97,9 @@ Summary Summarize(const std::vector<TaskReport>& reports, double seconds) {
   }
   summary.staleness = Quantiles(staleness);
   // A task that was killed has not told of its last steps.
-  summary.global_step = std::max(summary.global_step, known_steps);
+  summary.global_steps = std::max(summary.global_steps, known_steps);
   if (last_step > began)
-    summary.steps_per_second = static_cast<double>(summary.global_step) / (last_step - began);
+    summary.steps_per_second = static_cast<double>(summary.global_steps) / (last_step - began);
   const auto by_task = [](const TaskSummary& a, const TaskSummary& b) {
     return TaskOrder(a) < TaskOrder(b);
   };
@@ -111,7 +111,7 @@ Summary Summarize(const std::vector<TaskReport>& reports, double seconds) {
 std::string SummaryToJson(const Summary& summary) {
   Json json = Json::object();
   for (const auto& [name, value] : summary.results) json[name] = value;
-  json["global_step"] = summary.global_step;
+  json["global_steps"] = summary.global_steps;
   json["steps_per_second"] = summary.steps_per_second;
   json["seconds"] = summary.seconds;
   json["workers"] = Json::array();
@@ -128,7 +128,7 @@ std::string SummaryToJson(const Summary& summary) {
 
 std::string SummaryToText(const Summary& summary) {
   std::string text =
-      absl::StrFormat("%d training steps in %.1f s, %.0f steps/s", summary.global_step,
+      absl::StrFormat("%d training steps in %.1f s, %.0f steps/s", summary.global_steps,
                       summary.seconds, summary.steps_per_second);
   for (const auto& [name, value] : summary.results)
     absl::StrAppendFormat(&text, ", %s %.4f", name, value);
@@ -137,9 +137,9 @@ std::string SummaryToText(const Summary& summary) {
   absl::StrAppendFormat(&text, "  %-12s %10s %8s %14s\n", "task", "steps", "share",
                         "variable bytes");
   const auto row = [&](const TaskSummary& task, bool trains) {
-    const double share = summary.global_step == 0 ? 0
-                                                  : 100.0 * static_cast<double>(task.steps) /
-                                                        static_cast<double>(summary.global_step);
+    const double share = summary.global_steps == 0 ? 0
+                                                   : 100.0 * static_cast<double>(task.steps) /
+                                                         static_cast<double>(summary.global_steps);
     absl::StrAppendFormat(&text, "  %-12s %10s %8s %14d\n", task.task,
                           trains ? absl::StrCat(task.steps) : "-",
                           trains ? absl::StrFormat("%.1f %%", share) : "-", task.bytes);

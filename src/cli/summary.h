@@ -24,9 +24,12 @@ struct TaskSummary {
 
 struct Summary {
   std::map<std::string, double> results;  // of worker 0; test_accuracy and the like
-  std::uint64_t global_step = 0;          // completed training steps of all workers
-  double steps_per_second = 0;  // from the moment training began to the last completed step
-  double seconds = 0;           // of the whole job
+  std::uint64_t global_steps = 0;         // completed training steps of all workers
+  /// From the first worker's beginning to the last completed step. Those who wait for each other
+  /// begin together; where they don't, the steps before the last one came are among those counted,
+  /// so their time must be too.
+  double steps_per_second = 0;
+  double seconds = 0;  // of the whole job
   std::vector<TaskSummary> workers;
   std::vector<TaskSummary> ps;
   StalenessQuantiles staleness;
@@ -35,7 +38,7 @@ struct Summary {
 /// From the last report of each task, in any order; `seconds` is the job's.
 Summary Summarize(const std::vector<TaskReport>& reports, double seconds);
 
-/// The fields of the summary file: test_accuracy (and other results), global_step,
+/// The fields of the summary file: test_accuracy (and other results), global_steps,
 /// steps_per_second, seconds, workers[].{task,steps},
 /// ps[].{task,bytes,variables[].{name,bytes,updates}}, staleness.{p50,p99,max}. A worker that owns
 /// variables has bytes and variables too.

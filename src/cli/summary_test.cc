@@ -33,7 +33,7 @@ TaskReport Ps() {
 
 TEST(SummaryTest, CountsFromTheMomentTrainingBegan) {
   const Summary summary = Summarize({Worker(1, 10, 100, 109), Worker(0, 20, 102, 112), Ps()}, 15);
-  EXPECT_EQ(summary.global_step, 30u);
+  EXPECT_EQ(summary.global_steps, 30u);
   EXPECT_DOUBLE_EQ(summary.steps_per_second, 2.5);  // 30 steps from 100 to 112
   EXPECT_EQ(summary.workers[0].task, "worker:0");
   EXPECT_DOUBLE_EQ(summary.results.at("test_accuracy"), 0.9);  // worker 0's word
@@ -45,7 +45,7 @@ TEST(SummaryTest, CountsFromTheMomentTrainingBegan) {
 
 TEST(SummaryTest, StepsThatAKilledWorkerDidNotTellOfCountToo) {
   const Summary summary = Summarize({Worker(0, 10, 100, 109), Ps()}, 15);
-  EXPECT_EQ(summary.global_step, 30u) << "the variable knows";
+  EXPECT_EQ(summary.global_steps, 30u) << "the variable knows";
 }
 
 TEST(SummaryTest, JsonHasTheAgreedFields) {
@@ -54,7 +54,7 @@ TEST(SummaryTest, JsonHasTheAgreedFields) {
   EXPECT_EQ(json.at("workers")[0], (nlohmann::json{{"task", "worker:0"}, {"steps", 30}}));
   EXPECT_EQ(json.at("ps")[0].at("variables")[0],
             (nlohmann::json{{"name", "w"}, {"bytes", 400}, {"updates", 30}}));
-  for (const char* field : {"global_step", "steps_per_second", "seconds", "staleness"}) {
+  for (const char* field : {"global_steps", "steps_per_second", "seconds", "staleness"}) {
     EXPECT_TRUE(json.contains(field)) << field;
   }
 }
@@ -99,7 +99,7 @@ TEST(ReportTest, WhatIsNotANumberLosesNothingElse) {
   EXPECT_DOUBLE_EQ(parsed->results.at("test_accuracy"), 0.9);
   const auto summary = nlohmann::json::parse(SummaryToJson(Summarize({*parsed}, 3)));
   EXPECT_TRUE(summary.at("diverged").is_null());
-  EXPECT_EQ(summary.at("global_step"), 30);
+  EXPECT_EQ(summary.at("global_steps"), 30);
 }
 
 TEST(ReportTest, WhatIsNoReportIsRefused) {

@@ -45,7 +45,7 @@ TEST(LaunchTest, TheSummaryAddsUp) {
   std::ifstream file(path);
   const auto summary = nlohmann::json::parse(file);
   std::remove(path.c_str());
-  EXPECT_EQ(summary.at("global_step"), 600);
+  EXPECT_EQ(summary.at("global_steps"), 600);
   EXPECT_GT(summary.at("steps_per_second"), 0);
   EXPECT_GT(summary.at("seconds"), 0);
   int steps = 0;

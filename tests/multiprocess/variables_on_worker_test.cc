@@ -63,7 +63,7 @@ TEST(VariablesOnWorkerTest, MnistTrainsWithoutAPs) {
   const auto summary = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
   fs::remove_all(folder);
   ASSERT_FALSE(summary.is_discarded()) << launcher.Output();
-  EXPECT_EQ(summary.at("global_step"), 300);
+  EXPECT_EQ(summary.at("global_steps"), 300);
   EXPECT_TRUE(summary.contains("test_accuracy"));
   EXPECT_TRUE(summary.at("ps").empty());
   const auto& owner = summary.at("workers").at(0);
