@@ -98,7 +98,7 @@ class Setter {
     WEIR_ASSIGN_OR_RETURN(DeviceSpec ps, DeviceSpec::Parse(options_.ps_device));
     if (!ps.job || (current.job && current.job != ps.job)) return MergeScopes(ps, current);
     ps.task = dealer_.NextTask(node);
-    const DeviceSpec chosen = MergeScopes(ps, current);
+    DeviceSpec chosen = MergeScopes(ps, current);
     dealer_.Charge(*chosen.task, node);
     return chosen;
   }

@@ -188,7 +188,7 @@ absl::StatusOr<std::shared_ptr<const MasterPlan>> MasterSession::BuildPlan(
   };
   if (plan->local)
     WEIR_RETURN_IF_ERROR(env.worker->RegisterPlan(registration(env.self.task), &functions_));
-  const absl::Status registered =
+  absl::Status registered =
       (Gather(*env.scheduler, plan->remote, deadline + env.stop_timeout,
               [&](const TaskId& task, auto reply) {
                 env.peers->Control(task)->RegisterPlan(

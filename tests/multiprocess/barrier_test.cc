@@ -22,7 +22,7 @@ class BarrierTest : public testing::Test {
   std::unique_ptr<Process> StartWorker(int index, const std::string& steps,
                                        const std::string& start_timeout = "30") {
     return std::make_unique<Process>(
-        std::vector<std::string>{WEIR_BIN_DIR "/linear_regression", "--cluster", cluster_, "--job",
+        std::vector<std::string>{Binary("linear_regression"), "--cluster", cluster_, "--job",
                                  "worker", "--task", absl::StrCat(index), "--steps", steps,
                                  "--wait-for-workers", "2", "--start-timeout", start_timeout});
   }
@@ -36,7 +36,7 @@ class BarrierTest : public testing::Test {
   const std::vector<std::string> addresses_ = FreeAddresses(3);
   const std::string cluster_ =
       absl::StrCat("ps=", addresses_[0], ";worker=", addresses_[1], ",", addresses_[2]);
-  Process ps_{{WEIR_BIN_DIR "/weir", "serve", "--cluster", cluster_, "--job", "ps", "--task", "0"}};
+  Process ps_{{Binary("weir"), "serve", "--cluster", cluster_, "--job", "ps", "--task", "0"}};
 };
 
 TEST_F(BarrierTest, ALaterJobWaitsForItsOwnWorkers) {

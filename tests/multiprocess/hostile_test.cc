@@ -56,9 +56,9 @@ long StatusKb(pid_t pid, const std::string& field) {
 class HostileTest : public testing::Test {
  protected:
   std::unique_ptr<Process> Start(const std::string& job, int index, std::uint64_t steps) const {
-    return std::make_unique<Process>(std::vector<std::string>{
-        WEIR_BIN_DIR "/linear_regression", "--cluster", cluster_, "--job", job, "--task",
-        absl::StrCat(index), "--steps", absl::StrCat(steps)});
+    return std::make_unique<Process>(
+        std::vector<std::string>{Binary("linear_regression"), "--cluster", cluster_, "--job", job,
+                                 "--task", absl::StrCat(index), "--steps", absl::StrCat(steps)});
   }
 
   void SetUp() override {
@@ -72,7 +72,7 @@ class HostileTest : public testing::Test {
 
   /// Exit code 1: workers of the spec do not run.
   nlohmann::json Status() const {
-    Process command({WEIR_BIN_DIR "/weir", "status", cluster_, "--json", "--interval", "0.2"});
+    Process command({Binary("weir"), "status", cluster_, "--json", "--interval", "0.2"});
     EXPECT_EQ(command.Wait(seconds(30)), 1) << command.Output();
     auto json = nlohmann::json::parse(command.Output(), nullptr, /*allow_exceptions=*/false);
     EXPECT_FALSE(json.is_discarded()) << command.Output();

@@ -16,9 +16,9 @@ using std::chrono::seconds;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string kWeir = WEIR_BIN_DIR "/weir";
-const std::string kLinearRegression = WEIR_BIN_DIR "/linear_regression";
-const std::string kModelParallel = WEIR_BIN_DIR "/model_parallel";
+const std::string kWeir = Binary("weir");
+const std::string kLinearRegression = Binary("linear_regression");
+const std::string kModelParallel = Binary("model_parallel");
 
 std::vector<std::string> Launch(std::vector<std::string> options, const std::string& steps) {
   std::vector<std::string> command = {kWeir, "launch"};

@@ -116,6 +116,10 @@ std::vector<pid_t> Process::Children() const {
   return children;
 }
 
+std::string Binary(const std::string& name) {
+  return absl::StrCat(WEIR_BIN_DIR, "/", name);
+}
+
 int Count(const std::string& text, const std::string& part) {
   int count = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))

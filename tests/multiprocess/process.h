@@ -39,6 +39,8 @@ class Process {
   std::optional<int> code_;
 };
 
+/// The path of a program of the build under test: Binary("mnist").
+std::string Binary(const std::string& name);
 /// How often `part` is in `text`.
 int Count(const std::string& text, const std::string& part);
 /// True while a process (not a zombie) of that number exists.

@@ -42,7 +42,7 @@ Times RunInOrder(const Order& order) {
   for (const std::size_t i : order) {
     if (i != order[0]) std::this_thread::sleep_for(kGap);  // the scenario is made of this pause
     processes[i] = std::make_unique<Process>(std::vector<std::string>{
-        WEIR_BIN_DIR "/linear_regression", "--cluster", cluster, "--job", tasks[i][0], "--task",
+        Binary("linear_regression"), "--cluster", cluster, "--job", tasks[i][0], "--task",
         tasks[i][1], "--steps", "200", "--wait-for-workers", "2"});
   }
   const auto started = Clock::now();

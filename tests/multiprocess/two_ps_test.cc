@@ -48,9 +48,9 @@ TEST(TwoPsTest, TrainsWithThreeOfTenTasks) {
   for (const auto& [job, index] :
        {std::pair("ps", "0"), std::pair("ps", "1"), std::pair("worker", "7")}) {
     tasks.push_back(std::make_unique<Process>(std::vector<std::string>{
-        WEIR_BIN_DIR "/weir", "serve", "--cluster", cluster, "--job", job, "--task", index}));
+        Binary("weir"), "serve", "--cluster", cluster, "--job", job, "--task", index}));
   }
-  Process client({WEIR_BIN_DIR "/two_ps", "--target", "grpc://" + addresses[9], "--steps", "500"});
+  Process client({Binary("two_ps"), "--target", "grpc://" + addresses[9], "--steps", "500"});
   ASSERT_EQ(client.Wait(seconds(60)), 0) << client.Output();
   const std::string output = client.Output();
   EXPECT_THAT(output, testing::HasSubstr("500 steps"));
@@ -65,7 +65,7 @@ TEST(TwoPsTest, TrainsWithThreeOfTenTasks) {
     EXPECT_EQ(Count(output, absl::StrCat("Send(", variable, "/gradient)")), 1) << output;
   }
   EXPECT_THAT(CrossingTensors(output), testing::UnorderedElementsAreArray(expected)) << output;
-  Process status({WEIR_BIN_DIR "/weir", "status", cluster, "--json"});
+  Process status({Binary("weir"), "status", cluster, "--json"});
   ASSERT_EQ(status.Wait(seconds(30)), 1) << "seven workers do not answer";
   EXPECT_EQ(Count(status.Output(), "\"version\": 500"), 5)
       << status.Output();  // four variables and global_step

@@ -38,7 +38,7 @@ TEST(VariablesOnWorkerTest, MnistTrainsWithoutAPs) {
   WriteImages(folder, "train", 200);
   WriteImages(folder, "t10k", 50);
   const std::string summary_path = folder / "summary.json";
-  Process launcher({WEIR_BIN_DIR "/weir",
+  Process launcher({Binary("weir"),
                     "launch",
                     "--ps",
                     "0",
@@ -47,7 +47,7 @@ TEST(VariablesOnWorkerTest, MnistTrainsWithoutAPs) {
                     "--summary",
                     summary_path,
                     "--",
-                    WEIR_BIN_DIR "/mnist",
+                    Binary("mnist"),
                     "--data",
                     folder,
                     "--steps",
