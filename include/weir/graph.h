@@ -24,6 +24,7 @@
 
 #include "absl/status/status.h"
 #include "weir/initializer.h"
+#include "weir/partitioner.h"
 
 namespace weir {
 
@@ -142,6 +143,10 @@ struct VariableOptions {
   bool consistent_reads = false;
   /// A local read is the variable's own buffer and changes under the reader's eyes.
   bool read_in_place = false;
+  /// Cuts the variable into slices, which are placed one by one; null: it stays whole.
+  Partitioner partitioner = nullptr;
+  /// Of the rows of a variable that is cut along axis 0.
+  RowLayout layout = RowLayout::kDiv;
   /// Where the variable lives beside its name; "" is the job's name of its device, as in the
   /// original.
   std::string container = {};
@@ -186,6 +191,13 @@ class Graph {
   /// Adds to a variable (an update: counts a version).
   Operation AssignAdd(const weir::Variable& variable, Output value,
                       const std::string& name = "AssignAdd");
+  /// Adds values[k] to row ids[k] of the variable, for each k (an update). `ids` is a list of
+  /// int64.
+  Operation ScatterAdd(const weir::Variable& variable, Output ids, Output values,
+                       const std::string& name = "ScatterAdd");
+  /// Overwrites row ids[k] by values[k]; of several values for one row the last one stays.
+  Operation ScatterUpdate(const weir::Variable& variable, Output ids, Output values,
+                          const std::string& name = "ScatterUpdate");
   /// A bool scalar.
   Output IsInitialized(const weir::Variable& variable, const std::string& name = "IsInitialized");
 
@@ -257,6 +269,7 @@ class Graph {
 
   std::string UniqueName(const std::string& wanted);
   void NameVariable(Node& node, const std::string& name);
+  void Partition(Draft& draft, const Initializer& initializer, const VariableOptions& options);
   void ApplyDeviceScopes(Draft& draft);
   void MergeDevice(Node& node, const std::string& request);
   void ApplyControlScopes(Draft& draft);

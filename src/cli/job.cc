@@ -83,9 +83,10 @@ class MonitoredStrategy final : public Strategy {
   MonitoredStrategy(std::unique_ptr<Strategy> strategy, cli::TrainingMonitor* monitor)
       : strategy_(std::move(strategy)), monitor_(monitor) {}
   std::string name() const override { return strategy_->name(); }
-  Operation Minimize(const OptimizerSpec& optimizer, Output loss) override {
+  Operation Minimize(const OptimizerSpec& optimizer, Output loss,
+                     const GradientOptions& options) override {
     if (loss.valid()) monitor_->WatchLoss(loss.name());
-    return strategy_->Minimize(optimizer, loss);
+    return strategy_->Minimize(optimizer, loss, options);
   }
 
  private:

@@ -32,7 +32,8 @@ absl::StatusOr<std::shared_ptr<store::Variable>> CompileContext::VariableOf(cons
 int CompileContext::ReadOf(const Node& node) const {
   const std::vector<Node>& nodes = partition_.graph.nodes;
   for (std::size_t n = 0; n < nodes.size(); ++n) {
-    if (nodes[n].op == "Read" && !nodes[n].inputs.empty() && nodes[n].inputs[0] == node.inputs[0]) {
+    if ((nodes[n].op == "Read" || nodes[n].op == "Gather") && !nodes[n].inputs.empty() &&
+        nodes[n].inputs[0] == node.inputs[0]) {
       return static_cast<int>(n);
     }
   }

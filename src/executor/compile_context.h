@@ -33,7 +33,8 @@ class CompileContext {
 
   /// The variable whose handle is input 0 of `node`. InvalidArgument when that is no handle.
   absl::StatusOr<std::shared_ptr<store::Variable>> VariableOf(const Node& node);
-  /// The Read of the variable that `node` has the handle of, -1 when there is none here.
+  /// The first Read of, or Gather from, the variable that `node` has the handle of, -1 when there
+  /// is none here.
   int ReadOf(const Node& node) const;
   /// Where the version of output 0 of node `index` can be found once it has been set.
   std::uint32_t VersionSlotOf(int index);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "executor/executor_testing.h"
+#include "optim/spec_attrs.h"
 #include "weir/ops.h"
 #include "weir/optimizer.h"
 
@@ -64,10 +65,7 @@ Operation Apply(Graph& graph, const weir::Variable& variable, Output gradient, d
   node.name = variable.name() + "/apply";
   node.op = "Apply";
   node.inputs = {{variable.handle().node(), 0}, {gradient.node(), gradient.index()}};
-  const OptimizerSpec spec = Sgd{.learning_rate = rate};
-  node.attrs["rule"] = spec.rule;
-  node.attrs["scope"] = spec.rule;
-  for (const auto& [name, value] : spec.hyperparameters) node.attrs["hyper." + name] = value;
+  optim::SetSpecAttrs(Sgd{.learning_rate = rate}, node.attrs);
   return graph.AddNode(std::move(node));
 }
 

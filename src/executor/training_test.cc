@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "executor/executor_testing.h"
+#include "optim/spec_attrs.h"
 #include "weir/ops.h"
 #include "weir/optimizer.h"
 
@@ -38,10 +39,7 @@ Operation AddApply(Graph& graph, const weir::Variable& variable, Output gradient
   node.name = variable.name() + "/apply";
   node.op = "Apply";
   node.inputs = {{variable.handle().node(), 0}, {gradient.node(), gradient.index()}};
-  const OptimizerSpec spec = Sgd{.learning_rate = rate};
-  node.attrs["rule"] = spec.rule;
-  node.attrs["scope"] = spec.rule;
-  for (const auto& [name, value] : spec.hyperparameters) node.attrs["hyper." + name] = value;
+  optim::SetSpecAttrs(Sgd{.learning_rate = rate}, node.attrs);
   return graph.AddNode(std::move(node));
 }
 

@@ -9,6 +9,8 @@
 #include "graph/initializer_attrs.h"
 #include "graph/names.h"
 #include "graph/op_registry.h"
+#include "graph/row_shards.h"
+#include "graph/shard_map.h"
 #include "tensor/dtype.h"
 #include "weir/graph.h"
 
@@ -44,6 +46,20 @@ absl::Status CheckConst(const at::Tensor& value) {
       DtypeCode(value.scalar_type()) == 0) {
     return absl::InvalidArgumentError("its value is no dense CPU tensor of a dtype that travels");
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSlicing(const Slicing& slicing, const std::vector<std::int64_t>& shape,
+                          RowLayout layout) {
+  const bool has_axis = slicing.axis >= 0 && slicing.axis < static_cast<int>(shape.size());
+  if (slicing.count == 1) return absl::OkStatus();
+  if (slicing.count < 1 || !has_axis ||
+      slicing.count > shape[static_cast<std::size_t>(slicing.axis)]) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot be cut into ", slicing.count, " slices along axis ", slicing.axis));
+  }
+  if (layout == RowLayout::kMod && slicing.axis != 0)
+    return absl::InvalidArgumentError("layout mod is for variables that are cut along axis 0");
   return absl::OkStatus();
 }
 
@@ -99,6 +115,35 @@ void Graph::NameVariable(Node& node, const std::string& name) {
   node.name = UniqueName(name);
 }
 
+// The slices are not nodes yet: graph/apply_shard_map.cc makes them when a session is opened. But
+// they are placed here, where the device scopes are known.
+void Graph::Partition(Draft& draft, const Initializer& initializer,
+                      const VariableOptions& options) {
+  const auto slicing = options.partitioner(initializer.shape, initializer.dtype);
+  if (!slicing.ok()) return Fail(draft, slicing.status());
+  if (const absl::Status status = CheckSlicing(*slicing, initializer.shape, options.layout);
+      !status.ok()) {
+    return Fail(draft, status);
+  }
+  if (slicing->count == 1) return;
+  const auto axis = static_cast<std::size_t>(slicing->axis);
+  const std::vector<std::int64_t> sizes = graph::EvenSizes(initializer.shape[axis], slicing->count);
+  graph::SetShardAttrs(sizes, options.layout, draft.node);
+  draft.node.attrs["axis"] = static_cast<std::int64_t>(slicing->axis);
+  std::vector<std::string> devices;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    Draft slice = draft;
+    slice.node.name = graph::SliceName(draft.node.name, i);
+    std::vector<std::int64_t> shape = initializer.shape;
+    shape[axis] = sizes[i];
+    slice.node.attrs["shape"] = std::move(shape);
+    ApplyDeviceScopes(slice);
+    devices.push_back(slice.node.device);
+  }
+  draft.node.attrs["slice_devices"] = std::move(devices);
+  draft.ignores_scopes = true;
+}
+
 weir::Variable Graph::Variable(const std::string& name, const Initializer& initializer,
                                const VariableOptions& options) {
   Draft draft = Begin("Variable", name);
@@ -108,6 +153,7 @@ weir::Variable Graph::Variable(const std::string& name, const Initializer& initi
   const bool trainable = options.trainable && at::isFloatingType(initializer.dtype);
   graph::InitializerToAttrs(initializer, draft.node);
   SetOptions(options, trainable, draft.node);
+  if (options.partitioner && draft.ok) Partition(draft, initializer, options);
   const std::string variable_name = draft.node.name;
   const Output handle(this, Finish(std::move(draft)), 0);
 
@@ -131,6 +177,24 @@ Operation Graph::AssignAdd(const weir::Variable& variable, Output value, const s
   Draft draft = Begin("AssignAdd", name);
   AddInput(draft, variable.handle());
   AddInput(draft, value);
+  return {this, Finish(std::move(draft))};
+}
+
+Operation Graph::ScatterAdd(const weir::Variable& variable, Output ids, Output values,
+                            const std::string& name) {
+  Draft draft = Begin("ScatterAdd", name);
+  AddInput(draft, variable.handle());
+  AddInput(draft, ids);
+  AddInput(draft, values);
+  return {this, Finish(std::move(draft))};
+}
+
+Operation Graph::ScatterUpdate(const weir::Variable& variable, Output ids, Output values,
+                               const std::string& name) {
+  Draft draft = Begin("ScatterUpdate", name);
+  AddInput(draft, variable.handle());
+  AddInput(draft, ids);
+  AddInput(draft, values);
   return {this, Finish(std::move(draft))};
 }
 

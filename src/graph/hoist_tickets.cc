@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,7 +21,9 @@ class Hoister {
   void Run() {
     const int count = static_cast<int>(graph_.nodes.size());
     for (int n = 0; n < count; ++n) {
-      if (NodeAt(graph_, n).op == "Apply" && NumDataInputs(NodeAt(graph_, n)) == 2) Hoist(n);
+      if (NodeAt(graph_, n).op != "Apply" || NumDataInputs(NodeAt(graph_, n)) < 2) continue;
+      Hoist(n);
+      RelayStep(n);
     }
   }
 
@@ -33,6 +36,36 @@ class Hoister {
       // The gradient waits already, wherever it is made.
       std::erase(NodeAt(graph_, apply).inputs, input);
     }
+  }
+
+  // The number of the step, where the update wants it, comes with the gradient: from the task that
+  // makes it, which has the ticket anyway, and not over a connection between two owners.
+  void RelayStep(int apply) {
+    const Node& node = NodeAt(graph_, apply);
+    if (!AttrOr(node, "step", false)) return;
+    const auto position = static_cast<std::size_t>(NumDataInputs(node)) - 1;
+    const Edge step = node.inputs[position];
+    const std::string maker = NodeAt(graph_, node.inputs[kGradientInput].node).device;
+    if (NodeAt(graph_, step.node).op != "Ticket" || maker == node.device ||
+        NodeAt(graph_, step.node).device == node.device) {
+      return;
+    }
+    NodeAt(graph_, apply).inputs[position] = Relay(step, maker);
+  }
+
+  Edge Relay(const Edge& step, const std::string& device) {
+    const auto key = std::pair(step.node, device);
+    if (const auto known = relays_.find(key); known != relays_.end()) return known->second;
+    Node node;
+    node.name = names_.Make(NodeAt(graph_, step.node).name + "/relay");
+    node.op = "Identity";
+    node.device = device;
+    node.inputs = {step};
+    node.outputs = {InfoOf(graph_, step)};
+    graph_.nodes.push_back(std::move(node));
+    const Edge edge{.node = static_cast<int>(graph_.nodes.size()) - 1, .output = 0};
+    relays_.emplace(key, edge);
+    return edge;
   }
 
   struct Reason {
@@ -87,6 +120,7 @@ class Hoister {
   FreshNames names_;
   const std::vector<std::vector<Use>> uses_;  // of the graph as it came
   std::map<std::pair<std::pair<int, int>, int>, Edge> waiting_;
+  std::map<std::pair<int, std::string>, Edge> relays_;
 };
 
 }  // namespace

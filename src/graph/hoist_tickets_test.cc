@@ -25,6 +25,13 @@ struct Step {
     g.After(apply, ticket.node);
   }
 
+  /// The update wants the number of its step.
+  void TellStep() {
+    Node& node = g.at(apply);
+    node.attrs["step"] = true;
+    node.inputs.insert(node.inputs.begin() + 2, ticket);
+  }
+
   void Hoist() {
     HoistTickets(g.def);
     EXPECT_TRUE(TopologicalOrder(g.def).ok());
@@ -108,6 +115,29 @@ TEST(HoistTicketsTest, AnAbsentGradientLeavesTheApplyWaiting) {
   step.g.at(step.apply).inputs[1] = {.node = sum, .output = 0};
   step.Hoist();
   EXPECT_THAT(InputNames(step.g.def, "w/apply"), ElementsAre("w", "sum", "^ticket"));
+}
+
+// ps 0 and ps 1 need no connection between them.
+TEST(HoistTicketsTest, TheNumberOfTheStepComesWithTheGradient) {
+  Step step(kPs1, kWorker0);
+  step.TellStep();
+  step.Hoist();
+  EXPECT_THAT(InputNames(step.g.def, "w/apply"), ElementsAre("w", "w/gradient", "ticket/relay"));
+  EXPECT_THAT(InputNames(step.g.def, "ticket/relay"), ElementsAre("ticket"));
+  EXPECT_EQ(step.g.node("ticket/relay").device, kWorker0);
+}
+
+TEST(HoistTicketsTest, TheNumberOfTheStepIsNotRelayedWhereTheTicketIs) {
+  Step beside_variable(kPs0, kWorker0);
+  beside_variable.TellStep();
+  beside_variable.Hoist();
+  EXPECT_THAT(InputNames(beside_variable.g.def, "w/apply"),
+              ElementsAre("w", "w/gradient", "ticket"));
+  Step beside_gradient(kPs1, kPs1);
+  beside_gradient.TellStep();
+  beside_gradient.Hoist();
+  EXPECT_THAT(InputNames(beside_gradient.g.def, "w/apply"),
+              ElementsAre("w", "gradient", "ticket", "^ticket"));
 }
 
 }  // namespace

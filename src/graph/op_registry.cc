@@ -19,6 +19,12 @@ constexpr auto kOps = std::to_array<OpInfo>({
     {.name = "Assign", .stateful = true, .handle_input = true},
     {.name = "AssignAdd", .stateful = true, .handle_input = true},
     {.name = "IsInitialized", .stateful = true, .handle_input = true},
+    {.name = "Lookup", .stateful = true, .handle_input = true, .placed_freely = true},
+    {.name = "Gather", .stateful = true, .handle_input = true},
+    {.name = "ScatterAdd", .stateful = true, .handle_input = true},
+    {.name = "ScatterUpdate", .stateful = true, .handle_input = true},
+    {.name = "SumRows"},
+    {.name = "AddRows"},
     {.name = "Identity", .differentiable = true},
     {.name = "Group"},
     {.name = "Aten", .differentiable = true},
@@ -26,7 +32,11 @@ constexpr auto kOps = std::to_array<OpInfo>({
     {.name = "Gradients"},
     {.name = "Apply", .stateful = true, .handle_input = true},
     {.name = "Ticket", .stateful = true, .handle_input = true},
+    {.name = "ClipGradients"},
+    {.name = "AddWeightDecay"},
     {.name = "CompleteStep", .stateful = true, .handle_input = true},
+    {.name = "ShardIds", .internal = true},
+    {.name = "Split", .internal = true},
     {.name = "Feed", .internal = true},
     {.name = "Fetch", .internal = true},
     {.name = "Send", .internal = true},
@@ -44,7 +54,7 @@ const OpInfo* FindOp(std::string_view name) {
 
 bool FollowsVariable(const Node& node) {
   const OpInfo* op = FindOp(node.op);
-  return op != nullptr && op->handle_input;
+  return op != nullptr && op->handle_input && !op->placed_freely;
 }
 
 std::string_view AttrTypeName(const AttrValue& value) {

@@ -1,39 +1,63 @@
 // The ops of the graph: what each node kind takes, gives and may be asked.
 //
-//   op             data inputs            attributes                                   outputs
-//   Placeholder    -                      dtype, shape                                 value
-//   Const          -                      value: tensor                                value
-//   Variable       -                      dtype, shape, initializer* (see              handle,
-//   which
-//                                         initializer_attrs.h), container, trainable,  is no tensor
-//                                         use_locking, consistent_reads, read_in_place
-//   Read           handle                 -                                            value
-//   Assign         handle, value          -                                            -
-//   AssignAdd      handle, value          -                                            -
-//   IsInitialized  handle                 -                                            bool scalar
-//   Identity       value                  -                                            value
-//   Group          - (control only)       -                                            -
-//   Aten           tensors in schema      operator, overload, and one for each         as the
-//   schema
-//                  order                  argument given that is no tensor, by name
-//   Function       values                 handle: int                                  as declared
-//   Gradients      loss, x...             -                                            one for each
-//   x Apply          handle, gradient       rule, scope (of slots), "hyper.<name>":       -
-//                                         double, use_locking
-//   Ticket         handle of global_step  limit: int (-1: none)                        int64 scalar
-//   CompleteStep   handle of global_step  -                                            -
+// clang-format off
+//   op             data inputs            attributes                        outputs
+//   Placeholder    -                      dtype, shape                      value
+//   Const          -                      value: tensor                     value
+//   Variable       -                      dtype, shape, initializer* (see   handle, which is no
+//                                         initializer_attrs.h), container,  tensor
+//                                         trainable, use_locking,
+//                                         consistent_reads, read_in_place;
+//                                         of one in slices: axis, sizes,
+//                                         layout, slice_devices
+//   Read           handle                 -                                 value
+//   Assign         handle, value          -                                 -
+//   AssignAdd      handle, value          -                                 -
+//   IsInitialized  handle                 -                                 bool scalar
+//   Lookup         handle, ids (int64 of  -                                 rows (each once),
+//                  any shape)                                               positions of the ids in
+//                                                                           them, their numbers
+//   Gather         handle, ids (a list)   -                                 rows
+//   ScatterAdd     handle, ids, values    use_locking                       -
+//   ScatterUpdate  handle, ids, values    use_locking                       -
+//   SumRows        (ids, values)...       sizes, layout (row_shards.h),     (ids, values) for each
+//                                         combine: "sum" or "last"          slice
+//   AddRows        dense, ids, values     -                                 dense gradient
+//   Identity       value                  -                                 value
+//   Group          - (control only)       -                                 -
+//   Aten           tensors in schema      operator, overload, and one for   as the schema
+//                  order                  each argument given that is no
+//                                         tensor, by name
+//   Function       values                 handle: int                       as declared
+//   Gradients      loss, x...             -                                 one for each x
+//   Apply          handle, gradient,      rule, scope (of slots), numbers   -
+//                  [indices], [step]      of optim/spec_attrs.h; sparse:
+//                                         the gradient is values for the
+//                                         rows of indices; step: the last
+//                                         input is the step's number, from 1
+//   ClipGradients  gradients              by: "value", "norm" or            one for each
+//                                         "global_norm"; bound: float
+//   AddWeightDecay gradient, weight       rate: float                       gradient
+//   Ticket         handle of global_step  limit: int (-1: none)             int64 scalar
+//   CompleteStep   handle of global_step  -                                 -
 //
 // Inserted by passes, never by a user:
-//   Feed           -                      index: position among the run's feeds        value
-//   Fetch          value                  index: position among the run's fetches      -
-//   Send           value, or only a       edge: int, to: device, control: bool,        -
-//                  control input          version_of: name of a node (optional)
-//   Recv           -                      edge: int, from: device, control: bool       value; none
-//                                                                                      when control
-//   Backward       y1..yk, g1..gk,        num_ys, num_xs, segment                      a gradient
-//                  x1..xn                                                              for each x
-//   SumGradients   contributions          -                                            sum; absent
-//                                                                                      if all are
+//   ShardIds       ids                    sizes, layout, variable           ids for each slice; of
+//                                                                           Lookup the positions
+//                                                                           and the numbers
+//   Split          value                  sizes, layout, axis               a part for each slice
+//   Feed           -                      index: position among the feeds   value
+//   Fetch          value                  index: position among the fetches -
+//   Send           value, or only a       edge: int, to: device, control:   -
+//                  control input          bool, version_of: name of a node
+//                                         (optional)
+//   Recv           -                      edge: int, from: device, control: value; none when
+//                                         bool                              control
+//   Backward       y1..yk, g1..gk,        num_ys, num_xs, segment           a gradient for each x
+//                  x1..xn
+//   SumGradients   contributions          -                                 sum; absent if all are
+//
+// clang-format on
 //
 // How an Aten node's inputs map to its schema: going through the schema's arguments in order, a
 // `Tensor` argument takes the next data input, unless the attribute of its name is None; a
@@ -57,6 +81,7 @@ struct OpInfo {
   std::string_view name;
   bool stateful = false;        // reads or writes the store: placed with its variable
   bool handle_input = false;    // input 0 is a variable's handle: must share that variable's device
+  bool placed_freely = false;   // but not this one, which ApplyShardMap takes apart before
   bool differentiable = false;  // may be part of a segment that autograd records
   bool internal = false;        // only passes insert it
 };

@@ -22,6 +22,7 @@ constexpr std::size_t TypeIndex() {
 
 constexpr std::size_t kBool = TypeIndex<bool>();
 constexpr std::size_t kInt = TypeIndex<std::int64_t>();
+constexpr std::size_t kFloat = TypeIndex<double>();
 constexpr std::size_t kString = TypeIndex<std::string>();
 constexpr std::size_t kDtype = TypeIndex<at::ScalarType>();
 constexpr std::size_t kTensor = TypeIndex<at::Tensor>();
@@ -37,6 +38,11 @@ constexpr AttrRule kVariable[] = {{"dtype", kDtype}, {"shape", kInts}, {"initial
 constexpr AttrRule kAten[] = {{"operator", kString}, {"overload", kString}};
 constexpr AttrRule kFunction[] = {{"handle", kInt}};
 constexpr AttrRule kApply[] = {{"rule", kString}};
+constexpr AttrRule kClip[] = {{"by", kString}, {"bound", kFloat}};
+constexpr AttrRule kWeightDecay[] = {{"rate", kFloat}};
+constexpr AttrRule kSumRows[] = {{"sizes", kInts}, {"layout", kString}, {"combine", kString}};
+constexpr AttrRule kShardIds[] = {{"sizes", kInts}, {"layout", kString}, {"variable", kString}};
+constexpr AttrRule kSplit[] = {{"sizes", kInts}, {"layout", kString}, {"axis", kInt}};
 constexpr AttrRule kTicket[] = {{"limit", kInt}};
 constexpr AttrRule kIndex[] = {{"index", kInt}};
 constexpr AttrRule kSend[] = {{"edge", kInt}, {"to", kString}, {"control", kBool}};
@@ -52,13 +58,23 @@ constexpr auto kRules = std::to_array<OpRule>({
     {"Assign", 2, 2, 0, {}},
     {"AssignAdd", 2, 2, 0, {}},
     {"IsInitialized", 1, 1, 1, {}},
+    {"Lookup", 2, 2, 3, {}},
+    {"Gather", 2, 2, 1, {}},
+    {"ScatterAdd", 3, 3, 0, {}},
+    {"ScatterUpdate", 3, 3, 0, {}},
+    {"SumRows", 2, kAny, kAny, kSumRows},
+    {"AddRows", 3, 3, 1, {}},
+    {"ShardIds", 1, 1, kAny, kShardIds},
+    {"Split", 1, 1, kAny, kSplit},
     {"Identity", 1, 1, 1, {}},
     {"Group", 0, 0, 0, {}},
     {"Aten", 0, kAny, kAny, kAten},
     {"Function", 0, kAny, kAny, kFunction},
     {"Gradients", 2, kAny, kAny, {}},
-    {"Apply", 2, 2, 0, kApply},
+    {"Apply", 2, 4, 0, kApply},
     {"Ticket", 1, 1, 1, kTicket},
+    {"ClipGradients", 1, kAny, kAny, kClip},
+    {"AddWeightDecay", 2, 2, 1, kWeightDecay},
     {"CompleteStep", 1, 1, 0, {}},
     {"Feed", 0, 0, 1, kIndex},
     {"Fetch", 1, 1, 0, kIndex},

@@ -202,10 +202,10 @@ class Partitioner {
   }
 
   void NameVersions() {
-    std::map<int, int> reads;  // variable -> its first Read
+    std::map<int, int> reads;  // variable -> its first Read or Gather
     for (const int n : order_) {
       const Node& node = NodeAt(graph_, n);
-      if (node.op == "Read") reads.emplace(node.inputs[0].node, n);
+      if (node.op == "Read" || node.op == "Gather") reads.emplace(node.inputs[0].node, n);
     }
     for (const int n : order_) {
       const Node& node = NodeAt(graph_, n);

@@ -1,6 +1,9 @@
 // The passes that turn a graph into what each device runs. Pure functions: no threads, no sockets,
 // no store.
 //
+// - ApplyShardMap, once for a session: variables that are cut into slices become several, and
+// lookups
+//   become gathers from them.
 // - PlaceGraph, once for a session: every node gets a full device.
 // - PruneGraph, per (feeds, fetches, targets): only what they need, with Feed and Fetch nodes.
 // - ExpandGradients: cuts the placed graph into segments and writes Backward nodes for Gradients
@@ -20,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "cluster/cluster_spec.h"
 #include "cluster/device.h"
+#include "graph/shard_map.h"
 #include "weir/graph.h"
 
 namespace weir::graph {
@@ -41,6 +45,21 @@ struct DeviceSet {
   static DeviceSet FromCluster(const ClusterSpec& cluster, const TaskId& session_task,
                                int cpus_per_task = 1);
 };
+
+/// Writes the graph of the slices that `map` names. The names of values and targets stay: what was
+/// node "n" is still there under that name, with the same first output.
+///   Variable      one for each slice
+///   Read          a Read for each slice, concatenated
+///   Lookup        ShardIds where the Lookup was asked for: ids that are out of range end here,
+///   each
+///                 id goes once to the slice that holds it; a Gather from each slice; their rows
+///                 concatenated. Of variables that are whole, too.
+///   Gather        the same, and the rows in the order of the ids
+///   Apply, Assign, AssignAdd, ScatterAdd, ScatterUpdate
+///                 one for each slice, with its part of the values, and a Group of them
+/// InvalidArgument for a lookup in a variable that is not cut by rows, and for ops that need a
+/// whole variable (Ticket, CompleteStep). A graph without slices and lookups is returned as it is.
+absl::StatusOr<GraphDef> ApplyShardMap(GraphDef graph, const ShardMap& map);
 
 /// Gives every node a full device (docs/ARCHITECTURE.md, "Placement"). In this order:
 ///   1. Requests of nodes that must share a device are merged: an op with a handle input joins its

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "graph/op_registry.h"
+#include "graph/row_shards.h"
 #include "tensor/dtype.h"
 
 namespace weir::graph {
@@ -43,9 +44,19 @@ class Inferer {
     if (op == "Identity") return InputInfos();
     if (op == "Read") return ReadVariable();
     if (op == "IsInitialized") return Scalar(at::kBool);
-    if (op == "Assign" || op == "AssignAdd" || op == "Apply") return Update();
+    if (op == "Assign" || op == "AssignAdd") return Update();
+    if (op == "Apply") return Apply();
     if (op == "Ticket" || op == "CompleteStep") return CountStep();
     if (op == "Gradients") return Gradients();
+    if (op == "Lookup") return Lookup();
+    if (op == "Gather") return Gather();
+    if (op == "ScatterAdd" || op == "ScatterUpdate") return Scatter();
+    if (op == "ShardIds") return ShardIds();
+    if (op == "SumRows") return SumRows();
+    if (op == "AddRows") return Undifferentiable(One(InputInfo(0)));
+    if (op == "Split") return Split();
+    if (op == "ClipGradients") return Undifferentiable(InputInfos());
+    if (op == "AddWeightDecay") return Undifferentiable(One(InputInfo(0)));
     return node_.outputs;
   }
 
@@ -125,13 +136,131 @@ class Inferer {
   absl::StatusOr<std::vector<OutputInfo>> Update() const {
     if (NumDataInputs(node_) != 2) return Error("takes a variable and a tensor");
     WEIR_ASSIGN_OR_RETURN(const OutputInfo variable, FromAttrs(Producer(0)));
-    const OutputInfo& value = InputInfo(1);
+    return UpdateBy(InputInfo(1), variable);
+  }
+
+  // Data inputs: variable, gradient, the indices of a sparse one, the number of the step.
+  absl::StatusOr<std::vector<OutputInfo>> Apply() const {
+    const bool is_sparse = AttrOr(node_, "sparse", false);
+    const bool has_step = AttrOr(node_, "step", false);
+    const std::size_t inputs = 2U + (is_sparse ? 1U : 0U) + (has_step ? 1U : 0U);
+    if (static_cast<std::size_t>(NumDataInputs(node_)) != inputs)
+      return Error(absl::StrCat("takes ", inputs, " tensors"));
+    if (is_sparse && !IsListOfIds(InputInfo(2))) return Error("its indices are no list of int64");
+    if (has_step && !IsStepNumber(InputInfo(inputs - 1)))
+      return Error("the number of its step is no int64 scalar");
+    WEIR_ASSIGN_OR_RETURN(const OutputInfo target,
+                          is_sparse ? RowsOfVariable(-1) : FromAttrs(Producer(0)));
+    return UpdateBy(InputInfo(1), target);
+  }
+
+  static bool IsListOfIds(const OutputInfo& info) {
+    return info.dtype == at::kLong && (!info.shape || info.shape->size() == 1);
+  }
+
+  static bool IsStepNumber(const OutputInfo& info) {
+    return info.dtype == at::kLong && (!info.shape || info.shape->empty());
+  }
+
+  absl::StatusOr<std::vector<OutputInfo>> UpdateBy(const OutputInfo& value,
+                                                   const OutputInfo& variable) const {
     if (!IsTensorOfVariable(value, variable)) {
       return Error(absl::StrCat("variable '", Producer(0).name, "' is ", DtypeName(variable.dtype),
                                 " ", ShapeText(variable.shape), ", the tensor for it ",
                                 DtypeName(value.dtype), " ", ShapeText(value.shape)));
     }
     return std::vector<OutputInfo>();
+  }
+
+  // What a row of the variable looks like, `count` of them. A list of ids goes with it.
+  absl::StatusOr<OutputInfo> RowsOfVariable(std::int64_t count) const {
+    WEIR_ASSIGN_OR_RETURN(OutputInfo rows, FromAttrs(Producer(0)));
+    if (!rows.shape || rows.shape->empty())
+      return Error(absl::StrCat("'", Producer(0).name, "' is a scalar and has no rows"));
+    rows.shape->front() = count;
+    return rows;
+  }
+
+  absl::Status CheckInputs(std::size_t inputs) const {
+    if (static_cast<std::size_t>(NumDataInputs(node_)) == inputs) return absl::OkStatus();
+    return Error(absl::StrCat("takes ", inputs, " inputs"));
+  }
+
+  absl::Status CheckIds(const OutputInfo& ids) const {
+    if (ids.dtype == at::kLong) return absl::OkStatus();
+    return Error(absl::StrCat("its ids are ", DtypeName(ids.dtype), ", not int64"));
+  }
+
+  static OutputInfo IdsOf(Shape shape) {
+    return {.dtype = at::kLong, .shape = std::move(shape), .differentiable = false};
+  }
+
+  static OutputInfo SomeIds() { return IdsOf(std::vector<std::int64_t>{-1}); }
+
+  absl::StatusOr<std::vector<OutputInfo>> Lookup() const {
+    WEIR_RETURN_IF_ERROR(CheckInputs(2));
+    WEIR_RETURN_IF_ERROR(CheckIds(InputInfo(1)));
+    WEIR_ASSIGN_OR_RETURN(OutputInfo rows, RowsOfVariable(-1));
+    return std::vector<OutputInfo>{std::move(rows), IdsOf(InputInfo(1).shape), SomeIds()};
+  }
+
+  absl::StatusOr<std::int64_t> NumberOfIds() const {
+    WEIR_RETURN_IF_ERROR(CheckIds(InputInfo(1)));
+    if (!IsListOfIds(InputInfo(1))) return Error("its ids are no list");
+    return InputInfo(1).shape ? InputInfo(1).shape->front() : -1;
+  }
+
+  absl::StatusOr<std::vector<OutputInfo>> Gather() const {
+    WEIR_RETURN_IF_ERROR(CheckInputs(2));
+    WEIR_ASSIGN_OR_RETURN(const std::int64_t count, NumberOfIds());
+    WEIR_ASSIGN_OR_RETURN(OutputInfo rows, RowsOfVariable(count));
+    return One(std::move(rows));
+  }
+
+  absl::StatusOr<std::vector<OutputInfo>> Scatter() const {
+    WEIR_RETURN_IF_ERROR(CheckInputs(3));
+    WEIR_ASSIGN_OR_RETURN(const std::int64_t count, NumberOfIds());
+    WEIR_ASSIGN_OR_RETURN(const OutputInfo rows, RowsOfVariable(count));
+    return UpdateBy(InputInfo(2), rows);
+  }
+
+  absl::StatusOr<std::vector<OutputInfo>> ShardIds() const {
+    WEIR_RETURN_IF_ERROR(CheckIds(InputInfo(0)));
+    WEIR_ASSIGN_OR_RETURN(const RowShards shards, ShardsFromAttrs(node_));
+    std::vector<OutputInfo> infos(static_cast<std::size_t>(shards.count()), SomeIds());
+    infos.push_back(IdsOf(InputInfo(0).shape));
+    infos.push_back(SomeIds());
+    return infos;
+  }
+
+  absl::StatusOr<std::vector<OutputInfo>> SumRows() const {
+    const auto inputs = static_cast<std::size_t>(NumDataInputs(node_));
+    if (inputs < 2 || inputs % 2 != 0) return Error("takes pairs of ids and values");
+    WEIR_ASSIGN_OR_RETURN(const RowShards shards, ShardsFromAttrs(node_));
+    OutputInfo values = InputInfo(1);
+    if (values.shape && !values.shape->empty()) values.shape->front() = -1;
+    values.differentiable = false;
+    std::vector<OutputInfo> infos;
+    for (int shard = 0; shard < shards.count(); ++shard) {
+      infos.push_back(SomeIds());
+      infos.push_back(values);
+    }
+    return infos;
+  }
+
+  absl::StatusOr<std::vector<OutputInfo>> Split() const {
+    WEIR_ASSIGN_OR_RETURN(const RowShards shards, ShardsFromAttrs(node_));
+    WEIR_ASSIGN_OR_RETURN(const auto axis, GetAttr<std::int64_t>(node_, "axis"));
+    std::vector<OutputInfo> infos(static_cast<std::size_t>(shards.count()), InputInfo(0));
+    for (int shard = 0; shard < shards.count(); ++shard) {
+      OutputInfo& info = infos[static_cast<std::size_t>(shard)];
+      info.differentiable = false;
+      if (!info.shape) continue;
+      if (axis < 0 || axis >= static_cast<std::int64_t>(info.shape->size()))
+        return Error(absl::StrCat("has no axis ", axis));
+      (*info.shape)[static_cast<std::size_t>(axis)] = shards.begin(shard + 1) - shards.begin(shard);
+    }
+    return infos;
   }
 
   absl::StatusOr<std::vector<OutputInfo>> CountStep() const {
@@ -142,6 +271,11 @@ class Inferer {
                                 ShapeText(variable.shape)));
     }
     return node_.op == "Ticket" ? Scalar(at::kLong) : std::vector<OutputInfo>();
+  }
+
+  static std::vector<OutputInfo> Undifferentiable(std::vector<OutputInfo> infos) {
+    for (OutputInfo& info : infos) info.differentiable = false;
+    return infos;
   }
 
   // A gradient looks like what it is the gradient of.

@@ -16,10 +16,14 @@ inline constexpr std::int64_t kParallelElements = 1024 * 1024;
 /// True when a pass over `elements` is to be split.
 bool IsWorthSplitting(std::int64_t elements);
 
-/// Calls `range(begin, end)` for parts that make up [0, elements), on libtorch's threads. Returns
-/// when all are done.
-void RunOnThreads(std::int64_t elements,
-                  const std::function<void(std::int64_t begin, std::int64_t end)>& range);
+using Range = std::function<void(std::int64_t begin, std::int64_t end)>;
+
+/// Calls `range(begin, end)` for parts of at least `grain` that make up [0, count), on libtorch's
+/// threads. Returns when all are done.
+void RunOnThreads(std::int64_t count, std::int64_t grain, const Range& range);
+
+/// The part of a pass that one thread gets at least.
+inline constexpr std::int64_t kGrainElements = 4 * store::kBlockElements;
 
 /// `kernel(begin, end)` over [0, elements), block by block with `hook` in between. Denormals
 /// count as zero.
@@ -29,7 +33,7 @@ void RunPass(std::int64_t elements, const store::BlockHook& hook, const Kernel& 
     const FlushDenormals flush;
     store::ForEachBlock(begin, end, store::Pass::kUpdate, hook, kernel);
   };
-  IsWorthSplitting(elements) ? RunOnThreads(elements, run) : run(0, elements);
+  IsWorthSplitting(elements) ? RunOnThreads(elements, kGrainElements, run) : run(0, elements);
 }
 
 }  // namespace weir::optim

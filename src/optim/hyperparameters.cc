@@ -5,27 +5,48 @@
 #include "absl/strings/str_join.h"
 
 namespace weir::optim {
+namespace {
 
-absl::Status CheckHyperparameters(const OptimizerSpec& spec, const char* const* names,
-                                  std::size_t count) {
-  const char* const* const end = names + count;
-  for (const auto& [name, value] : spec.hyperparameters) {
-    if (std::find(names, end, name) == end) {
-      return absl::InvalidArgumentError(absl::StrCat(spec.rule, " has no hyperparameter \"", name,
-                                                     "\"; it has ",
-                                                     absl::StrJoin(names, end, ", ")));
+absl::Status Refuse(const char* name, double value, const char* rule) {
+  return absl::InvalidArgumentError(absl::StrCat(name, " = ", value, " must ", rule));
+}
+
+}  // namespace
+
+absl::Status CheckNumbers(const std::map<std::string, double>& numbers, const std::string& owner,
+                          std::span<const char* const> names) {
+  for (const auto& [name, value] : numbers) {
+    if (std::ranges::find(names, name) == names.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(owner, " has no number \"", name,
+                                                     "\"; it has ", absl::StrJoin(names, ", ")));
     }
     if (!std::isfinite(value)) {
       return absl::InvalidArgumentError(
-          absl::StrCat(name, " = ", value, " of ", spec.rule, " is not finite"));
+          absl::StrCat(name, " = ", value, " of ", owner, " is not finite"));
     }
   }
-  for (const char* const* name = names; name != end; ++name) {
-    if (!spec.hyperparameters.contains(*name)) {
-      return absl::InvalidArgumentError(absl::StrCat(spec.rule, " needs ", *name));
+  for (const char* const name : names) {
+    if (!numbers.contains(name)) {
+      return absl::InvalidArgumentError(absl::StrCat(owner, " needs ", name));
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckNotNegative(const char* name, double value) {
+  return value >= 0 ? absl::OkStatus() : Refuse(name, value, "not be negative");
+}
+
+absl::Status CheckNotPositive(const char* name, double value) {
+  return value <= 0 ? absl::OkStatus() : Refuse(name, value, "not be more than 0");
+}
+
+absl::Status CheckPositive(const char* name, double value) {
+  return value > 0 ? absl::OkStatus() : Refuse(name, value, "be more than 0");
+}
+
+absl::Status CheckBelowOne(const char* name, double value) {
+  return value >= 0 && value < 1 ? absl::OkStatus() : Refuse(name, value, "be in [0, 1)");
 }
 
 }  // namespace weir::optim

@@ -1,38 +1,51 @@
-// Reading the numbers of an OptimizerSpec, which may have come from another process.
+// Reading named numbers, which may have come from another process.
 #pragma once
 
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <map>
+#include <span>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "weir/optimizer.h"
 
 namespace weir::optim {
 
-/// InvalidArgument unless the hyperparameters of `spec` are exactly those of `names`, all finite.
-absl::Status CheckHyperparameters(const OptimizerSpec& spec, const char* const* names,
-                                  std::size_t count);
+/// InvalidArgument unless `numbers` are exactly those of `names`, all finite. `owner` is who has
+/// them: "Adam".
+absl::Status CheckNumbers(const std::map<std::string, double>& numbers, const std::string& owner,
+                          std::span<const char* const> names);
 
 /// The values of `names`, in that order. InvalidArgument as above.
 template <std::size_t N>
-absl::StatusOr<std::array<double, N>> TakeHyperparameters(const OptimizerSpec& spec,
-                                                          const std::array<const char*, N>& names) {
-  WEIR_RETURN_IF_ERROR(CheckHyperparameters(spec, names.data(), N));
+absl::StatusOr<std::array<double, N>> TakeNumbers(const std::map<std::string, double>& numbers,
+                                                  const std::string& owner,
+                                                  const std::array<const char*, N>& names) {
+  WEIR_RETURN_IF_ERROR(CheckNumbers(numbers, owner, names));
   std::array<double, N> values{};
-  for (std::size_t i = 0; i < N; ++i) values[i] = spec.hyperparameters.at(names[i]);
+  for (std::size_t i = 0; i < N; ++i) values[i] = numbers.at(names[i]);
   return values;
 }
 
-/// `value` as the variable's type; InvalidArgument when it does not fit.
+/// InvalidArgument unless every number, after all of them have been read, fits the type T of the
+/// variable.
 template <typename T>
-absl::StatusOr<T> FitNumber(const char* name, double value) {
-  const T fitted = static_cast<T>(value);
-  if (std::isfinite(fitted)) return fitted;
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, " = ", value, " does not fit the variable's dtype"));
+absl::Status CheckFits(const std::map<std::string, double>& numbers) {
+  for (const auto& [name, value] : numbers) {
+    if (std::isfinite(static_cast<T>(value))) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " = ", value, " does not fit the variable's dtype"));
+  }
+  return absl::OkStatus();
 }
+
+/// InvalidArgument "beta1 = 1.5 must be in [0, 1)" and so on.
+absl::Status CheckNotNegative(const char* name, double value);
+absl::Status CheckNotPositive(const char* name, double value);
+absl::Status CheckPositive(const char* name, double value);
+absl::Status CheckBelowOne(const char* name, double value);
 
 }  // namespace weir::optim

@@ -1,69 +1,47 @@
-#include <utility>
+#include "optim/elementwise_rule.h"
 
-#include "optim/dense_pass.h"
-#include "optim/hyperparameters.h"
-#include "optim/kernels/kernels.h"
-#include "optim/rules.h"
-#include "store/dense.h"
+namespace weir {
 
-namespace weir::optim {
+Momentum::operator OptimizerSpec() const {
+  return {.rule = "Momentum",
+          .learning_rate = learning_rate,
+          .hyperparameters = {{"momentum", momentum}, {"use_nesterov", use_nesterov ? 1.0 : 0.0}},
+          .use_locking = use_locking};
+}
+
+namespace optim {
 namespace {
 
-template <typename T>
+template <typename StepOfT>
 struct MomentumNumbers {
-  T lr;
+  using Step = StepOfT;
+  using T = typename Step::Number;
   T momentum;
-  bool use_nesterov;
-};
-
-template <typename T>
-class MomentumRule final : public UpdateRule {
- public:
-  MomentumRule(const RuleContext& context, MomentumNumbers<T> numbers, at::Tensor slot)
-      : variable_(context.variable),
-        use_locking_(context.spec.use_locking),
-        numbers_(numbers),
-        slot_(std::move(slot)),
-        kernel_(FastestKernels<T>().momentum) {}
-
-  absl::StatusOr<std::uint64_t> ApplyDense(const at::Tensor& gradient) override {
-    const at::Tensor g = store::ToPlain(gradient);
-    return variable_->Update(use_locking_, [&](const at::Tensor& w) {
-      const MomentumPass<T> pass{.w = w.mutable_data_ptr<T>(),
-                                 .a = slot_.mutable_data_ptr<T>(),
-                                 .g = g.const_data_ptr<T>(),
-                                 .lr = numbers_.lr,
-                                 .momentum = numbers_.momentum,
-                                 .use_nesterov = numbers_.use_nesterov};
-      RunPass(w.numel(), variable_->block_hook(),
-              [&](std::int64_t begin, std::int64_t end) { kernel_(pass, begin, end); });
-    });
+  Step At(double rate, std::int64_t) const {
+    return {.lr = static_cast<T>(rate), .momentum = momentum};
   }
-
- private:
-  const std::shared_ptr<store::Variable> variable_;
-  const bool use_locking_;
-  const MomentumNumbers<T> numbers_;
-  const at::Tensor slot_;
-  const decltype(Kernels<T>::momentum) kernel_;
 };
 
-template <typename T>
-absl::StatusOr<std::unique_ptr<UpdateRule>> MakeMomentumOf(const RuleContext& context) {
-  WEIR_ASSIGN_OR_RETURN(
-      const auto values,
-      (TakeHyperparameters<3>(context.spec, {"learning_rate", "momentum", "use_nesterov"})));
-  MomentumNumbers<T> numbers{.lr = 0, .momentum = 0, .use_nesterov = values[2] != 0};
-  WEIR_ASSIGN_OR_RETURN(numbers.lr, FitNumber<T>("learning_rate", values[0]));
-  WEIR_ASSIGN_OR_RETURN(numbers.momentum, FitNumber<T>("momentum", values[1]));
-  WEIR_ASSIGN_OR_RETURN(at::Tensor slot, ZeroSlot(context, "momentum"));
-  return std::make_unique<MomentumRule<T>>(context, numbers, std::move(slot));
+template <typename Step>
+RuleOr MakeWith(const RuleContext& context, double momentum) {
+  WEIR_ASSIGN_OR_RETURN(at::Tensor slot, FilledSlot(context, "momentum", 0));
+  using Numbers = MomentumNumbers<Step>;
+  return MakeElementwise(context, Numbers{.momentum = static_cast<typename Numbers::T>(momentum)},
+                         {std::move(slot)});
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<UpdateRule>> MakeMomentum(const RuleContext& context) {
-  return MakeForDtype(context, [&]<typename T>() { return MakeMomentumOf<T>(context); });
+RuleOr MakeMomentum(const RuleContext& context) {
+  WEIR_ASSIGN_OR_RETURN(const auto values,
+                        (TakeHyperparameters<2>(context, {"momentum", "use_nesterov"})));
+  const double momentum = values[0];
+  const bool use_nesterov = values[1] != 0;
+  return MakeForDtype(context, [&]<typename T>() {
+    return use_nesterov ? MakeWith<NesterovStep<T>>(context, momentum)
+                        : MakeWith<MomentumStep<T>>(context, momentum);
+  });
 }
 
-}  // namespace weir::optim
+}  // namespace optim
+}  // namespace weir

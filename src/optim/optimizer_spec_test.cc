@@ -1,32 +1,53 @@
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <map>
+#include <string>
 
 #include "weir/optimizer.h"
 
 namespace weir {
 namespace {
 
-using testing::ElementsAre;
-using testing::Pair;
+using Numbers = std::map<std::string, double>;
 
-// Defaults of tf.train: AdamOptimizer states its own; the others ask for a rate, ours is 0.01.
+void ExpectDefaults(const OptimizerSpec& spec, const std::string& rule, double rate,
+                    const Numbers& numbers) {
+  EXPECT_EQ(spec.rule, rule);
+  EXPECT_EQ(spec.learning_rate.numbers, (Numbers{{"initial", rate}})) << rule;
+  EXPECT_TRUE(spec.learning_rate.is_constant()) << rule;
+  EXPECT_EQ(spec.hyperparameters, numbers) << rule;
+  EXPECT_FALSE(spec.use_locking) << rule;
+}
+
+// Defaults of tf.train, of contrib's LazyAdam, PyTorch's AdamW and TensorFlow Addons' LAMB; where
+// they ask for a rate, ours is 0.01.
 TEST(OptimizerSpecTest, DefaultsAreTheOriginals) {
-  const OptimizerSpec sgd = Sgd{};
-  EXPECT_EQ(sgd.rule, "GradientDescent");
-  EXPECT_THAT(sgd.hyperparameters, ElementsAre(Pair("learning_rate", 0.01)));
-  EXPECT_FALSE(sgd.use_locking);
-
-  const OptimizerSpec momentum = Momentum{};
-  EXPECT_EQ(momentum.rule, "Momentum");
-  EXPECT_THAT(
-      momentum.hyperparameters,
-      ElementsAre(Pair("learning_rate", 0.01), Pair("momentum", 0.9), Pair("use_nesterov", 0)));
-
-  const OptimizerSpec adam = Adam{};
-  EXPECT_EQ(adam.rule, "Adam");
-  EXPECT_THAT(adam.hyperparameters,
-              ElementsAre(Pair("beta1", 0.9), Pair("beta2", 0.999), Pair("epsilon", 1e-8),
-                          Pair("learning_rate", 0.001)));
+  const Numbers adam = {{"beta1", 0.9}, {"beta2", 0.999}, {"epsilon", 1e-8}};
+  ExpectDefaults(Sgd{}, "GradientDescent", 0.01, {});
+  ExpectDefaults(Momentum{}, "Momentum", 0.01, {{"momentum", 0.9}, {"use_nesterov", 0}});
+  ExpectDefaults(Adagrad{}, "Adagrad", 0.01, {{"initial_accumulator_value", 0.1}});
+  ExpectDefaults(AdagradDa{}, "AdagradDA", 0.01,
+                 {{"initial_gradient_squared_accumulator_value", 0.1}, {"l1", 0}, {"l2", 0}});
+  ExpectDefaults(Adadelta{}, "Adadelta", 0.001, {{"rho", 0.95}, {"epsilon", 1e-8}});
+  ExpectDefaults(Adam{}, "Adam", 0.001, adam);
+  ExpectDefaults(LazyAdam{}, "LazyAdam", 0.001, adam);
+  Numbers adamw = adam;
+  adamw["weight_decay"] = 0.01;
+  ExpectDefaults(AdamW{}, "AdamW", 0.001, adamw);
+  ExpectDefaults(Lamb{}, "LAMB", 0.001,
+                 {{"beta1", 0.9}, {"beta2", 0.999}, {"epsilon", 1e-6}, {"weight_decay", 0}});
+  ExpectDefaults(Ftrl{}, "Ftrl", 0.01,
+                 {{"learning_rate_power", -0.5},
+                  {"initial_accumulator_value", 0.1},
+                  {"l1", 0},
+                  {"l2", 0},
+                  {"l2_shrinkage", 0}});
+  ExpectDefaults(RmsProp{}, "RMSProp", 0.001,
+                 {{"decay", 0.9}, {"momentum", 0}, {"epsilon", 1e-10}, {"centered", 0}});
+  ExpectDefaults(ProximalGradientDescent{}, "ProximalGradientDescent", 0.01,
+                 {{"l1", 0}, {"l2", 0}});
+  ExpectDefaults(ProximalAdagrad{}, "ProximalAdagrad", 0.01,
+                 {{"initial_accumulator_value", 0.1}, {"l1", 0}, {"l2", 0}});
 }
 
 TEST(OptimizerSpecTest, LockingAndFlagsTravel) {

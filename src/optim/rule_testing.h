@@ -4,8 +4,10 @@
 #include <ATen/Functions.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "optim/update_rule.h"
 #include "store/variable_testing.h"
@@ -28,8 +30,16 @@ inline std::unique_ptr<UpdateRule> RuleOf(const OptimizerSpec& spec,
   return std::move(rule).value();
 }
 
-inline void Apply(UpdateRule& rule, const at::Tensor& gradient) {
-  const auto version = rule.ApplyDense(gradient);
+inline void Apply(UpdateRule& rule, const at::Tensor& gradient, std::int64_t step = 0) {
+  const auto version = rule.ApplyDense(gradient, step);
+  ASSERT_TRUE(version.ok()) << version.status();
+}
+
+/// Values for rows: those of `indices` of the variable.
+inline void ApplyRows(UpdateRule& rule, const std::vector<std::int64_t>& indices,
+                      const at::Tensor& values, std::int64_t step = 0) {
+  const auto version =
+      rule.ApplySparse({.indices = at::tensor(indices, at::kLong), .values = values}, step);
   ASSERT_TRUE(version.ok()) << version.status();
 }
 

@@ -1,10 +1,15 @@
 // The rules there are: one factory each, used by MakeUpdateRule.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/status.h"
+#include "optim/hyperparameters.h"
+#include "optim/rate_schedule.h"
 #include "optim/update_rule.h"
 
 namespace weir::optim {
@@ -13,17 +18,42 @@ namespace weir::optim {
 struct RuleContext {
   const OptimizerSpec& spec;
   const std::string& scope;  // of the slots
+  const RateSchedule& rate;
   std::shared_ptr<store::Variable> variable;
 };
 
-using RuleFactory = absl::StatusOr<std::unique_ptr<UpdateRule>> (*)(const RuleContext& context);
+using RuleOr = absl::StatusOr<std::unique_ptr<UpdateRule>>;
 
-absl::StatusOr<std::unique_ptr<UpdateRule>> MakeSgd(const RuleContext& context);
-absl::StatusOr<std::unique_ptr<UpdateRule>> MakeMomentum(const RuleContext& context);
-absl::StatusOr<std::unique_ptr<UpdateRule>> MakeAdam(const RuleContext& context);
+RuleOr MakeAdadelta(const RuleContext& context);
+RuleOr MakeAdagrad(const RuleContext& context);
+RuleOr MakeAdagradDa(const RuleContext& context);
+RuleOr MakeAdam(const RuleContext& context);
+RuleOr MakeAdamW(const RuleContext& context);
+RuleOr MakeFtrl(const RuleContext& context);
+RuleOr MakeLamb(const RuleContext& context);
+RuleOr MakeLazyAdam(const RuleContext& context);
+RuleOr MakeMomentum(const RuleContext& context);
+RuleOr MakeProximalAdagrad(const RuleContext& context);
+RuleOr MakeProximalGradientDescent(const RuleContext& context);
+RuleOr MakeRmsProp(const RuleContext& context);
+RuleOr MakeSgd(const RuleContext& context);
 
-/// A slot of the variable's shape and dtype, first all zeros.
-absl::StatusOr<at::Tensor> ZeroSlot(const RuleContext& context, const char* name);
+/// The numbers of `names` in the spec, in that order, which must be all it has and fit the
+/// variable's dtype.
+template <std::size_t N>
+absl::StatusOr<std::array<double, N>> TakeHyperparameters(const RuleContext& context,
+                                                          const std::array<const char*, N>& names) {
+  const OptimizerSpec& spec = context.spec;
+  WEIR_ASSIGN_OR_RETURN(const auto values, TakeNumbers<N>(spec.hyperparameters, spec.rule, names));
+  if (context.variable->def().initializer.dtype == at::kFloat)
+    WEIR_RETURN_IF_ERROR(CheckFits<float>(spec.hyperparameters));
+  return values;
+}
+
+/// A slot of the variable's shape and dtype, first filled with `value`.
+absl::StatusOr<at::Tensor> FilledSlot(const RuleContext& context, const char* name, double value);
+/// A slot that is a float64 scalar, first `value`.
+absl::StatusOr<at::Tensor> ScalarSlot(const RuleContext& context, const char* name, double value);
 
 /// Calls `make.template operator()<T>()` with T the variable's type.
 template <typename Make>

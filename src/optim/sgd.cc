@@ -1,52 +1,30 @@
-#include <utility>
+#include "optim/elementwise_rule.h"
 
-#include "optim/dense_pass.h"
-#include "optim/hyperparameters.h"
-#include "optim/kernels/kernels.h"
-#include "optim/rules.h"
-#include "store/dense.h"
+namespace weir {
 
-namespace weir::optim {
+Sgd::operator OptimizerSpec() const {
+  return {.rule = "GradientDescent",
+          .learning_rate = learning_rate,
+          .hyperparameters = {},
+          .use_locking = use_locking};
+}
+
+namespace optim {
 namespace {
 
 template <typename T>
-class SgdRule final : public UpdateRule {
- public:
-  SgdRule(const RuleContext& context, T minus_lr)
-      : variable_(context.variable),
-        use_locking_(context.spec.use_locking),
-        minus_lr_(minus_lr),
-        kernel_(FastestKernels<T>().sgd) {}
-
-  absl::StatusOr<std::uint64_t> ApplyDense(const at::Tensor& gradient) override {
-    const at::Tensor g = store::ToPlain(gradient);
-    return variable_->Update(use_locking_, [&](const at::Tensor& w) {
-      const SgdPass<T> pass{
-          .w = w.mutable_data_ptr<T>(), .g = g.const_data_ptr<T>(), .minus_lr = minus_lr_};
-      RunPass(w.numel(), variable_->block_hook(),
-              [&](std::int64_t begin, std::int64_t end) { kernel_(pass, begin, end); });
-    });
-  }
-
- private:
-  const std::shared_ptr<store::Variable> variable_;
-  const bool use_locking_;
-  const T minus_lr_;
-  const decltype(Kernels<T>::sgd) kernel_;
+struct SgdNumbers {
+  using Step = SgdStep<T>;
+  Step At(double rate, std::int64_t) const { return {.minus_lr = static_cast<T>(-rate)}; }
 };
-
-template <typename T>
-absl::StatusOr<std::unique_ptr<UpdateRule>> MakeSgdOf(const RuleContext& context) {
-  WEIR_ASSIGN_OR_RETURN(const auto values,
-                        (TakeHyperparameters<1>(context.spec, {"learning_rate"})));
-  WEIR_ASSIGN_OR_RETURN(const T minus_lr, FitNumber<T>("learning_rate", -values[0]));
-  return std::make_unique<SgdRule<T>>(context, minus_lr);
-}
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<UpdateRule>> MakeSgd(const RuleContext& context) {
-  return MakeForDtype(context, [&]<typename T>() { return MakeSgdOf<T>(context); });
+RuleOr MakeSgd(const RuleContext& context) {
+  WEIR_RETURN_IF_ERROR(TakeHyperparameters<0>(context, {}).status());
+  return MakeForDtype(context,
+                      [&]<typename T>() { return MakeElementwise(context, SgdNumbers<T>(), {}); });
 }
 
-}  // namespace weir::optim
+}  // namespace optim
+}  // namespace weir

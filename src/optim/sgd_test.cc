@@ -50,7 +50,7 @@ TEST(SgdStalenessTest, StaleGradientsActAsTheRecurrenceSays) {
     std::vector<store::Snapshot> pulled(kWorkers, variable->ReadCopy().value());
     for (std::size_t update = 0; update < 1000; ++update) {
       store::Snapshot& mine = pulled[update % kWorkers];
-      const std::uint64_t version = rule->ApplyDense(mine.tensor).value();
+      const std::uint64_t version = rule->ApplyDense(mine.tensor, 0).value();
       variable->staleness().Record(version - mine.version);
       mine = variable->ReadCopy().value();
     }

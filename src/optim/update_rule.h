@@ -4,26 +4,37 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <map>
+#include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
+#include "optim/sparse_gradient.h"
 #include "store/variable.h"
 #include "weir/optimizer.h"
 
 namespace weir::optim {
 
-/// Immutable after creation; one per Apply node of a plan. Apply may be called from several threads
-/// at once: without locking that is the point.
+/// Immutable after creation; one per Apply node of a plan. May be called from several threads at
+/// once: without locking that is the point.
+///
+/// `step` is the number of training steps before the one that the gradient belongs to; a rule that
+/// does not count steps ignores it. Both return the version before this update.
 class UpdateRule {
  public:
   virtual ~UpdateRule() = default;
 
-  /// Applies `gradient` (dense, the variable's shape and dtype; already checked) to `variable` in
-  /// one fused pass, through Variable::Update. Returns the version before this update.
-  virtual absl::StatusOr<std::uint64_t> ApplyDense(const at::Tensor& gradient) = 0;
+  /// `step` matters: by a schedule, or by the rule's own formula.
+  virtual bool counts_steps() const = 0;
+
+  /// Applies `gradient` (dense, the variable's shape and dtype; already checked) to the variable in
+  /// one fused pass, through Variable::Update.
+  virtual absl::StatusOr<std::uint64_t> ApplyDense(const at::Tensor& gradient,
+                                                   std::int64_t step) = 0;
+
+  /// Applies a gradient of some rows (already checked), values for one row summed first.
+  virtual absl::StatusOr<std::uint64_t> ApplySparse(const SparseGradient& gradient,
+                                                    std::int64_t step) = 0;
 };
 
 /// Makes the rule for one variable and its slots ("<scope>/m" ...), so that a step allocates

@@ -15,7 +15,22 @@ namespace {
 
 using testing::HasSubstr;
 
-const OptimizerSpec kSpecs[] = {Sgd{}, Momentum{}, Momentum{.use_nesterov = true}, Adam{}};
+const OptimizerSpec kSpecs[] = {Sgd{},
+                                Momentum{},
+                                Momentum{.use_nesterov = true},
+                                Adagrad{},
+                                AdagradDa{},
+                                Adadelta{},
+                                Adam{},
+                                LazyAdam{},
+                                AdamW{},
+                                Lamb{},
+                                Ftrl{},
+                                Ftrl{.learning_rate_power = -0.25},
+                                RmsProp{},
+                                RmsProp{.centered = true},
+                                ProximalGradientDescent{},
+                                ProximalAdagrad{}};
 
 absl::Status ErrorOf(const OptimizerSpec& spec, at::ScalarType dtype = at::kFloat) {
   return MakeUpdateRule(spec, "scope", VariableOf(at::zeros({2}, dtype))).status();
@@ -65,10 +80,11 @@ TEST(UpdateRuleTest, CheckGradientNamesTheVariableAndBothShapes) {
 TEST(UpdateRuleTest, AnUninitializedVariableIsNotUpdated) {
   const auto variable = std::make_shared<store::Variable>(store::DefOf(store::ConstantOf({2}, 0)));
   const auto rule = RuleOf(Momentum{}, variable);
-  EXPECT_EQ(rule->ApplyDense(at::ones({2})).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(rule->ApplyDense(at::ones({2}), 0).status().code(),
+            absl::StatusCode::kFailedPrecondition);
   ASSERT_TRUE(variable->Initialize().ok());
-  EXPECT_EQ(rule->ApplyDense(at::ones({2})).value(), 0u);
-  EXPECT_EQ(rule->ApplyDense(at::ones({2})).value(), 1u);
+  EXPECT_EQ(rule->ApplyDense(at::ones({2}), 0).value(), 0u);
+  EXPECT_EQ(rule->ApplyDense(at::ones({2}), 0).value(), 1u);
 }
 
 TEST(UpdateRuleTest, AnyLayoutOfAGradientCountsElementByElement) {

@@ -93,6 +93,8 @@ absl::StatusOr<std::shared_ptr<MasterSession>> Master::OpenSession(
     GraphDef graph, std::map<std::int64_t, TensorFunction> functions,
     const MasterSession::Settings& settings) {
   WEIR_RETURN_IF_ERROR(graph::Validate(graph, /*allow_internal=*/false));
+  WEIR_ASSIGN_OR_RETURN(const graph::ShardMap shards, graph::ShardMapOf(graph));
+  WEIR_ASSIGN_OR_RETURN(graph, graph::ApplyShardMap(std::move(graph), shards));
   WEIR_RETURN_IF_ERROR(
       graph::PlaceGraph(graph, graph::DeviceSet::FromCluster(*env_.cluster, env_.self.task)));
   const auto variables = VariablesByTask(graph);

@@ -3,7 +3,9 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
+
 #include <torch/csrc/autograd/autograd.h>
+#include <cmath>
 
 #include <functional>
 #include <memory>
@@ -157,6 +159,127 @@ TEST(TrainingTest, AClientOutsideTheClusterTrainsTheSame) {
   FirstValues plain;
   EXPECT_EQ(WeirLosses(*session, model, train, kSteps), PlainLosses(kSteps, plain));
   EXPECT_TRUE(session->Close().ok());
+}
+
+// Variables on two ps, global_step on the first: each update is told which step it is of.
+TEST(TrainingTest, ASchedulesRateIsThatOfTheStepOnEveryTask) {
+  TestCluster cluster(2, 1);
+  cluster.StartAll();
+  Graph graph;
+  weir::Variable v;
+  weir::Variable w;
+  {
+    DeviceScope scope(graph, "/job:ps/task:0");
+    GlobalStep(graph);
+    v = graph.Variable("v", Zeros({2}, at::kDouble));
+  }
+  {
+    DeviceScope scope(graph, "/job:ps/task:1");
+    w = graph.Variable("w", Zeros({2}, at::kDouble));
+  }
+  DeviceScope scope(graph, "/job:worker/task:0");
+  const Operation train = NewAsyncStrategy()->Minimize(
+      Sgd{.learning_rate = PiecewiseConstant{.boundaries = {0, 1}, .rates = {1, 10, 100}}},
+      ops::sum(v + w));
+  auto session = cluster.worker(0).OpenSession(graph);
+  ASSERT_TRUE(session.ok()) << session.status();
+  double expected = 0;
+  for (const double rate : {1, 10, 100, 100}) {
+    ASSERT_TRUE(session->Run({}, {}, {train}).ok());
+    expected -= rate;
+    const auto values = session->Run({}, {v, w});
+    ASSERT_TRUE(values.ok()) << values.status();
+    EXPECT_EQ((*values)[0][0].item<double>(), expected);
+    EXPECT_EQ((*values)[1][0].item<double>(), expected);
+  }
+}
+
+// Without a training step that counts, global_step says which one it is.
+TEST(TrainingTest, AGradientAppliedByHandTakesItsStepFromGlobalStep) {
+  TestCluster cluster(1, 1);
+  cluster.StartAll();
+  Graph graph;
+  DeviceScope scope(graph, "/job:ps/task:0");
+  const auto w = graph.Variable("w", Zeros({}, at::kDouble));
+  const Output one = graph.Const(at::ones({}, at::kDouble));
+  const Operation apply = ApplyGradient(
+      Sgd{.learning_rate = PiecewiseConstant{.boundaries = {6}, .rates = {1, 10}}}, w, one);
+  const Operation go_on = graph.Assign(GlobalStep(graph), graph.Const(at::full({}, 7, at::kLong)));
+  auto session = cluster.worker(0).OpenSession(graph);
+  ASSERT_TRUE(session.ok()) << session.status();
+  ASSERT_TRUE(session->Run({}, {}, {apply}).ok());
+  ASSERT_TRUE(session->Run({}, {}, {go_on}).ok());
+  ASSERT_TRUE(session->Run({}, {}, {apply}).ok());
+  const auto values = session->Run({}, {w});
+  ASSERT_TRUE(values.ok()) << values.status();
+  EXPECT_EQ((*values)[0].item<double>(), -11);
+}
+
+/// loss = sum(v * a + w * b) with a = [3, 4], b = [-12, 84]: the gradients are a and b, of norms 5,
+/// sqrt(7200) and together 85. u has no influence. Returns v, w and u after a step of SGD of rate 1
+/// from zero, so the negated gradients.
+std::vector<at::Tensor> AppliedGradients(const GradientOptions& options, double first = 0) {
+  TestCluster cluster(1, 1);
+  cluster.StartAll();
+  Graph graph;
+  std::vector<Output> variables;
+  {
+    DeviceScope scope(graph, "/job:ps/task:0");
+    for (const char* name : {"v", "w", "u"})
+      variables.push_back(graph.Variable(name, Constant({2}, first, at::kDouble)));
+  }
+  DeviceScope scope(graph, "/job:worker/task:0");
+  const Output a = graph.Const(at::tensor({3, 4}, at::kDouble));
+  const Output b = graph.Const(at::tensor({-12, 84}, at::kDouble));
+  const Output loss = ops::sum(variables[0] * a + variables[1] * b);
+  const Operation train = NewAsyncStrategy()->Minimize(Sgd{.learning_rate = 1}, loss, options);
+  auto session = cluster.worker(0).OpenSession(graph);
+  EXPECT_TRUE(session.ok()) << session.status();
+  EXPECT_TRUE(session->Run({}, {}, {train}).ok());
+  const auto values = session->Run({}, variables);
+  EXPECT_TRUE(values.ok()) << values.status();
+  return {(*values)[0], (*values)[1], (*values)[2]};
+}
+
+void ExpectValues(const at::Tensor& got, double x, double y) {
+  EXPECT_TRUE(at::allclose(got, at::tensor({x, y}, at::kDouble), 1e-12, 0)) << got;
+}
+
+TEST(TrainingTest, GradientsAreClippedByValueNormAndGlobalNorm) {
+  auto values = AppliedGradients({.clip_value = 10});
+  ExpectValues(values[0], -3, -4);
+  ExpectValues(values[1], 10, -10);
+  ExpectValues(values[2], 0, 0);
+  const double norm = std::sqrt(144 + 7056);
+  values = AppliedGradients({.clip_norm = 10});
+  ExpectValues(values[0], -3, -4);
+  ExpectValues(values[1], 12 * 10 / norm, -84 * 10 / norm);
+  const double all = std::sqrt(25 + 144 + 7056);
+  EXPECT_DOUBLE_EQ(all, 85);
+  values = AppliedGradients({.clip_global_norm = 17});
+  ExpectValues(values[0], -3 * 17 / all, -4 * 17 / all);
+  ExpectValues(values[1], 12 * 17 / all, -84 * 17 / all);
+  values = AppliedGradients({.clip_global_norm = 86});
+  ExpectValues(values[1], 12, -84);
+}
+
+TEST(TrainingTest, WeightDecayIsAddedBeforeClipping) {
+  auto values = AppliedGradients({.weight_decay = 0.5}, /*first=*/2);
+  ExpectValues(values[0], 2 - (3 + 1), 2 - (4 + 1));
+  ExpectValues(values[2], 2, 2);  // no gradient, no decay
+  values = AppliedGradients({.weight_decay = 0.5, .clip_value = 4.5}, /*first=*/2);
+  ExpectValues(values[0], 2 - 4, 2 - 4.5);
+}
+
+TEST(TrainingTest, ABoundThatCannotBeIsAnErrorOfTheGraph) {
+  for (const GradientOptions& options :
+       {GradientOptions{.clip_norm = -1}, GradientOptions{.clip_value = std::nan("")},
+        GradientOptions{.weight_decay = HUGE_VAL}}) {
+    Graph graph;
+    const auto w = graph.Variable("w", Ones({2}));
+    NewAsyncStrategy()->Minimize(Sgd{}, ops::sum(w), options);
+    EXPECT_TRUE(absl::IsInvalidArgument(graph.status())) << graph.status();
+  }
 }
 
 TEST(TrainingTest, ExactlyTheWantedNumberOfStepsCompletes) {

@@ -165,10 +165,7 @@ std::uint64_t Variable::CopyOut(const at::Tensor& to) const {
                  });
     return at_least;
   };
-  if (!def_.consistent_reads) return copy();
-  CountLock();
-  MutexLock lock(update_mutex_);
-  return copy();
+  return Consistently(copy);
 }
 
 void Variable::SetTickets() {

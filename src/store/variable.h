@@ -72,6 +72,11 @@ class Variable {
   /// dtype (else InvalidArgument). Returns the version.
   absl::StatusOr<std::uint64_t> ReadInto(const at::Tensor& to) const;
 
+  /// A copy of the rows `ids` (int64 or int32, any order, also several times), with the rest of the
+  /// variable's shape; of one whole version with consistent_reads. InvalidArgument for an id that
+  /// is no row, naming it, the variable and its number of rows.
+  absl::StatusOr<Snapshot> ReadRows(const at::Tensor& ids) const;
+
   /// Runs `update(buffer)` under the rule of this variable: with its update lock when the variable
   /// or `use_locking` asks for it (or when it has consistent readers, to exclude them), else with
   /// none. Counts one version afterwards. Returns the version before this update was counted.
@@ -86,6 +91,14 @@ class Variable {
   /// Adds `value` (same shape and dtype, a numeric one; else InvalidArgument) as an update. Atomic
   /// without a lock for a counter: no increment is lost. Returns the version before it was counted.
   absl::StatusOr<std::uint64_t> AssignAdd(const at::Tensor& value, bool use_locking);
+
+  /// Adds values[k] to row ids[k], for each k: an update. InvalidArgument as ReadRows, and for
+  /// values of another shape or dtype. Returns the version before it was counted.
+  absl::StatusOr<std::uint64_t> ScatterAdd(const at::Tensor& ids, const at::Tensor& values,
+                                           bool use_locking);
+  /// Overwrites row ids[k] by values[k]; of several values for one row the last one stays.
+  absl::StatusOr<std::uint64_t> ScatterUpdate(const at::Tensor& ids, const at::Tensor& values,
+                                              bool use_locking);
 
   /// A named slot of this variable ("Adam/m"), made by `initial` on first use, whoever comes first.
   /// InvalidArgument when it exists with another shape or dtype.
@@ -117,6 +130,10 @@ class Variable {
   /// Adopts a copy of `plain` and counts a version, unless the variable is initialised already.
   absl::StatusOr<bool> AdoptIfFirst(const at::Tensor& plain);
   std::uint64_t CopyOut(const at::Tensor& to) const;
+  /// Calls `read`, which returns a version, under the lock of consistent_reads if they are asked
+  /// for.
+  template <typename Function>
+  std::uint64_t Consistently(const Function& read) const;
   /// Sets the tickets of a counter by its value.
   void SetTickets();
   void CountLock() const { lock_acquisitions_.fetch_add(1, std::memory_order_relaxed); }
@@ -151,6 +168,14 @@ absl::StatusOr<std::uint64_t> Variable::Update(bool use_locking, Function&& upda
   }
   std::forward<Function>(update)(static_cast<const at::Tensor&>(buffer_));
   return CountVersion();
+}
+
+template <typename Function>
+std::uint64_t Variable::Consistently(const Function& read) const {
+  if (!def_.consistent_reads) return read();
+  CountLock();
+  MutexLock lock(update_mutex_);
+  return read();
 }
 
 }  // namespace weir::store

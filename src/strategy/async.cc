@@ -2,6 +2,9 @@
 #include <utility>
 #include <vector>
 
+#include "strategy/apply_node.h"
+#include "strategy/gradient_options.h"
+#include "strategy/variable_gradients.h"
 #include "weir/strategy.h"
 
 namespace weir {
@@ -37,7 +40,9 @@ class AsyncStrategy final : public Strategy {
 
   std::string name() const override { return "async"; }
 
-  Operation Minimize(const OptimizerSpec& optimizer, Output loss) override {
+  using Strategy::Minimize;
+  Operation Minimize(const OptimizerSpec& optimizer, Output loss,
+                     const GradientOptions& options) override {
     if (!loss.valid()) return {};  // as an operation that was never assigned: Run says so
     Graph& graph = *loss.graph();
     if (HasTicket(graph)) {
@@ -47,20 +52,14 @@ class AsyncStrategy final : public Strategy {
       return {};
     }
     const Variable global_step = PlacedGlobalStep(graph);
-    std::vector<Output> parameters;
-    for (const Variable& variable : graph.trainable_variables())
-      parameters.push_back(variable.read());
-    if (parameters.empty()) {
-      graph.AddError(absl::InvalidArgumentError("Minimize: the graph has no trainable variable"));
-      return {};
-    }
-    const std::vector<Output> gradients = graph.Gradients(loss, parameters);
-    if (gradients.size() != parameters.size()) return {};  // the graph holds the error
+    std::vector<strategy::VariableGradient> gradients = strategy::GradientsOf(loss);
+    if (gradients.empty()) return {};  // the graph holds the error
+    strategy::ApplyOptions(options, gradients);
     const Operation ticket = AddTicket(graph, global_step, options_.stop_at_step);
+    const Output step(&graph, ticket.node(), 0);
     const Operation complete = AddCompleteStep(graph, global_step);
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-      const Operation apply =
-          ApplyGradient(optimizer, graph.trainable_variables()[i], gradients[i]);
+    for (const strategy::VariableGradient& gradient : gradients) {
+      const Operation apply = strategy::AddApply(optimizer, gradient, step);
       graph.AddControlEdge(ticket, apply);
       graph.AddControlEdge(apply, complete);
     }

@@ -2,7 +2,6 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "base/status.h"
@@ -44,35 +43,6 @@ class GroupKernel final : public Kernel {
   bool eager() const override { return true; }
 };
 
-// Contributions may be shared with others, so that only a sum made here is added to in place.
-class SumGradientsKernel final : public Kernel {
- public:
-  absl::Status Run(NodeContext& context) const override {
-    Value sum;
-    return CatchAs(absl::StatusCode::kInvalidArgument, "adding gradients", [&] {
-      bool own = false;
-      for (std::size_t i = 0; i < context.num_inputs(); ++i) {
-        const Value& part = context.input(i);
-        if (!part.tensor.defined()) continue;
-        if (!sum.tensor.defined()) {
-          sum = part;
-          continue;
-        }
-        if (own) {
-          sum.tensor.add_(part.tensor);
-        } else {
-          sum.tensor = at::add(sum.tensor, part.tensor);
-        }
-        own = true;
-        // What is computed from several versions is as stale as the oldest of them.
-        sum.version = std::min(sum.version, part.version);
-      }
-      context.SetOutput(0, std::move(sum));
-    });
-  }
-  bool eager() const override { return true; }
-};
-
 }  // namespace
 
 KernelOr MakeConst(CompileContext& context, const Node& node) {
@@ -93,11 +63,6 @@ KernelOr MakeIdentity(CompileContext&, const Node& node) {
 KernelOr MakeGroup(CompileContext&, const Node& node) {
   WEIR_RETURN_IF_ERROR(CheckArity(node, 0, 0));
   return std::make_unique<GroupKernel>();
-}
-
-KernelOr MakeSumGradients(CompileContext&, const Node& node) {
-  WEIR_RETURN_IF_ERROR(CheckArity(node, graph::NumDataInputs(node), 1));
-  return std::make_unique<SumGradientsKernel>();
 }
 
 }  // namespace weir::executor

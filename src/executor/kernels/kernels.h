@@ -14,7 +14,6 @@ using KernelOr = absl::StatusOr<std::unique_ptr<const Kernel>>;
 KernelOr MakeConst(CompileContext& context, const Node& node);
 KernelOr MakeIdentity(CompileContext& context, const Node& node);
 KernelOr MakeGroup(CompileContext& context, const Node& node);
-KernelOr MakeSumGradients(CompileContext& context, const Node& node);
 
 // kernels/transfer.cc
 KernelOr MakeSend(CompileContext& context, const Node& node);
@@ -29,6 +28,16 @@ KernelOr MakeAssign(CompileContext& context, const Node& node);
 KernelOr MakeAssignAdd(CompileContext& context, const Node& node);
 KernelOr MakeIsInitialized(CompileContext& context, const Node& node);
 
+// kernels/row_state.cc
+KernelOr MakeGather(CompileContext& context, const Node& node);
+KernelOr MakeScatterAdd(CompileContext& context, const Node& node);
+KernelOr MakeScatterUpdate(CompileContext& context, const Node& node);
+
+// kernels/shards.cc
+KernelOr MakeShardIds(CompileContext& context, const Node& node);
+KernelOr MakeSumRows(CompileContext& context, const Node& node);
+KernelOr MakeSplit(CompileContext& context, const Node& node);
+
 // kernels/training.cc
 KernelOr MakeApply(CompileContext& context, const Node& node);
 KernelOr MakeTicket(CompileContext& context, const Node& node);
@@ -37,6 +46,12 @@ KernelOr MakeCompleteStep(CompileContext& context, const Node& node);
 // kernels/compute.cc
 KernelOr MakeAten(CompileContext& context, const Node& node);
 KernelOr MakeFunction(CompileContext& context, const Node& node);
+
+// kernels/gradients.cc
+KernelOr MakeSumGradients(CompileContext& context, const Node& node);
+KernelOr MakeClipGradients(CompileContext& context, const Node& node);
+KernelOr MakeAddWeightDecay(CompileContext& context, const Node& node);
+KernelOr MakeAddRows(CompileContext& context, const Node& node);
 
 // kernels/backward.cc
 KernelOr MakeBackward(CompileContext& context, const Node& node);

@@ -23,6 +23,13 @@ Maker FindMaker(std::string_view op) {
       {"Assign", MakeAssign},
       {"AssignAdd", MakeAssignAdd},
       {"IsInitialized", MakeIsInitialized},
+      {"Gather", MakeGather},
+      {"ScatterAdd", MakeScatterAdd},
+      {"ScatterUpdate", MakeScatterUpdate},
+      {"ShardIds", MakeShardIds},
+      {"SumRows", MakeSumRows},
+      {"AddRows", MakeAddRows},
+      {"Split", MakeSplit},
       {"Function", MakeFunction},
       {"Apply", MakeApply},
       {"Ticket", MakeTicket},
@@ -33,6 +40,8 @@ Maker FindMaker(std::string_view op) {
       {"Recv", MakeRecv},
       {"Backward", MakeBackward},
       {"SumGradients", MakeSumGradients},
+      {"ClipGradients", MakeClipGradients},
+      {"AddWeightDecay", MakeAddWeightDecay},
   };
   for (const auto& [name, maker] : kMakers) {
     if (name == op) return maker;

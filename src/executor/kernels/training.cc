@@ -1,6 +1,8 @@
 // Kernels of a training step: tickets, updates, the count of steps.
 #include <ATen/Functions.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -8,6 +10,7 @@
 #include "base/status.h"
 #include "executor/kernels/kernels.h"
 #include "graph/op_registry.h"
+#include "optim/spec_attrs.h"
 #include "optim/update_rule.h"
 
 namespace weir::executor {
@@ -22,28 +25,64 @@ struct GradientVersion {
   std::uint32_t version_slot = kNone;
 };
 
+/// Where an Apply's inputs are: handle, gradient (the values of a sparse one), then what it has of
+/// indices and the number of the step.
+struct ApplyInputs {
+  bool is_sparse = false;
+  bool has_step = false;
+  static constexpr std::size_t kGradient = 1;
+  static constexpr std::size_t kIndices = 2;
+  std::size_t step() const { return is_sparse ? 3 : 2; }
+  int count() const { return 2 + static_cast<int>(is_sparse) + static_cast<int>(has_step); }
+};
+
 class ApplyKernel final : public Kernel {
  public:
   ApplyKernel(std::shared_ptr<Variable> variable, std::unique_ptr<optim::UpdateRule> rule,
-              GradientVersion version)
-      : variable_(std::move(variable)), rule_(std::move(rule)), version_(version) {}
+              ApplyInputs inputs, GradientVersion version)
+      : variable_(std::move(variable)),
+        rule_(std::move(rule)),
+        inputs_(inputs),
+        version_(version) {}
 
   absl::Status Run(NodeContext& context) const override {
-    const Value& gradient = context.input(1);
-    if (!gradient.tensor.defined()) return absl::OkStatus();
-    WEIR_RETURN_IF_ERROR(optim::CheckGradient(*variable_, gradient.tensor));
-    WEIR_ASSIGN_OR_RETURN(const std::uint64_t before, rule_->ApplyDense(gradient.tensor));
+    if (!context.input(ApplyInputs::kGradient).tensor.defined()) return absl::OkStatus();
+    WEIR_ASSIGN_OR_RETURN(const std::int64_t step, StepOf(context));
+    WEIR_ASSIGN_OR_RETURN(const std::uint64_t before, Apply(context, step));
     if (!version_.known) return absl::OkStatus();
-    const std::uint64_t computed_from =
-        version_.version_slot == kNone ? gradient.version : context.version(version_.version_slot);
+    const std::uint64_t computed_from = version_.version_slot == kNone
+                                            ? context.input(ApplyInputs::kGradient).version
+                                            : context.version(version_.version_slot);
     // kNoVersion, or anything that a peer may echo: what lies in the future is no staleness.
     if (computed_from <= before) variable_->staleness().Record(before - computed_from);
     return absl::OkStatus();
   }
 
  private:
+  absl::StatusOr<std::uint64_t> Apply(NodeContext& context, std::int64_t step) const {
+    const at::Tensor& gradient = context.input(ApplyInputs::kGradient).tensor;
+    if (inputs_.is_sparse) {
+      WEIR_ASSIGN_OR_RETURN(const optim::SparseGradient sparse,
+                            optim::CheckSparseGradient(
+                                *variable_, context.input(ApplyInputs::kIndices).tensor, gradient));
+      return rule_->ApplySparse(sparse, step);
+    }
+    WEIR_RETURN_IF_ERROR(optim::CheckGradient(*variable_, gradient));
+    return rule_->ApplyDense(gradient, step);
+  }
+
+  // Steps are numbered from 1; rules want to know how many came before.
+  absl::StatusOr<std::int64_t> StepOf(const NodeContext& context) const {
+    if (!inputs_.has_step) return 0;
+    const at::Tensor& step = context.input(inputs_.step()).tensor;
+    if (!step.defined() || step.scalar_type() != at::kLong || step.numel() != 1)
+      return absl::InvalidArgumentError("the number of the step is no int64 scalar");
+    return step.item<std::int64_t>() - 1;
+  }
+
   const std::shared_ptr<Variable> variable_;
   const std::unique_ptr<optim::UpdateRule> rule_;
+  const ApplyInputs inputs_;
   const GradientVersion version_;
 };
 
@@ -94,25 +133,13 @@ class CompleteStepKernel final : public Kernel {
   const at::Tensor one_;
 };
 
-absl::StatusOr<OptimizerSpec> SpecOf(const Node& node) {
-  constexpr std::string_view kPrefix = "hyper.";
-  OptimizerSpec spec;
-  WEIR_ASSIGN_OR_RETURN(spec.rule, graph::GetAttr<std::string>(node, "rule"));
-  spec.use_locking = graph::AttrOr(node, "use_locking", false);
-  for (const auto& [name, value] : node.attrs) {
-    if (!name.starts_with(kPrefix)) continue;
-    const auto* number = std::get_if<double>(&value);
-    if (number == nullptr) return absl::InvalidArgumentError(absl::StrCat(name, " is no number"));
-    spec.hyperparameters[name.substr(kPrefix.size())] = *number;
-  }
-  return spec;
-}
-
 // Does what `edge` brings come from another device, directly or summed here?
 bool IsReceived(const CompileContext& context, const Edge& edge) {
   const Node& node = context.node(edge.node);
   if (node.op == "Recv") return true;
-  if (node.op != "Identity" && node.op != "SumGradients") return false;
+  constexpr std::string_view kPassOn[] = {"Identity", "SumGradients", "SumRows",
+                                          "AddRows",  "Split",        "ClipGradients"};
+  if (std::ranges::find(kPassOn, node.op) == std::end(kPassOn)) return false;
   const int inputs = graph::NumDataInputs(node);
   for (int i = 0; i < inputs; ++i) {
     if (!IsReceived(context, node.inputs[static_cast<std::size_t>(i)])) return false;
@@ -140,14 +167,20 @@ absl::StatusOr<std::shared_ptr<Variable>> CounterOf(CompileContext& context, con
 }  // namespace
 
 KernelOr MakeApply(CompileContext& context, const Node& node) {
-  WEIR_RETURN_IF_ERROR(CheckArity(node, 2, 0));
+  const ApplyInputs inputs{.is_sparse = graph::AttrOr(node, "sparse", false),
+                           .has_step = graph::AttrOr(node, "step", false)};
+  WEIR_RETURN_IF_ERROR(CheckArity(node, inputs.count(), 0));
   WEIR_ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable, context.VariableOf(node));
-  WEIR_ASSIGN_OR_RETURN(const OptimizerSpec spec, SpecOf(node));
+  WEIR_ASSIGN_OR_RETURN(const OptimizerSpec spec, optim::SpecFromAttrs(node.attrs));
   WEIR_ASSIGN_OR_RETURN(
       std::unique_ptr<optim::UpdateRule> rule,
       optim::MakeUpdateRule(spec, graph::AttrOr(node, "scope", spec.rule), variable));
+  if (rule->counts_steps() && !inputs.has_step) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(spec.rule, " needs the number of the training step, which nothing gives it"));
+  }
   const GradientVersion version = GradientVersionOf(context, node);
-  return std::make_unique<ApplyKernel>(std::move(variable), std::move(rule), version);
+  return std::make_unique<ApplyKernel>(std::move(variable), std::move(rule), inputs, version);
 }
 
 KernelOr MakeTicket(CompileContext& context, const Node& node) {

@@ -1,50 +1,31 @@
 #include "optim/kernels/kernels.h"
 
-namespace weir::optim {
-
 #if defined(WEIR_KERNELS_AVX2)
-
-// Of kernels_avx2.cc.
-extern const Kernels<float> kAvx2FloatKernels;
-extern const Kernels<double> kAvx2DoubleKernels;
-
-namespace {
-bool CanRunAvx2() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-}  // namespace
-
-template <>
-const Kernels<float>* Avx2Kernels<float>() {
-  return CanRunAvx2() ? &kAvx2FloatKernels : nullptr;
-}
-
-template <>
-const Kernels<double>* Avx2Kernels<double>() {
-  return CanRunAvx2() ? &kAvx2DoubleKernels : nullptr;
-}
-
-#else
-
-template <>
-const Kernels<float>* Avx2Kernels<float>() {
-  return nullptr;
-}
-
-template <>
-const Kernels<double>* Avx2Kernels<double>() {
-  return nullptr;
-}
-
+#include "optim/kernels/kernels_avx2.h"
 #endif
 
-template <typename T>
-const Kernels<T>& FastestKernels() {
-  const Kernels<T>* const avx2 = Avx2Kernels<T>();
-  return avx2 != nullptr ? *avx2 : BaselineKernels<T>();
+namespace weir::optim {
+
+template <typename Step>
+const Passes<Step>* Avx2Passes() {
+#if defined(WEIR_KERNELS_AVX2)
+  static const bool can_run = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return can_run ? &CompiledForAvx2<Step>::passes : nullptr;
+#else
+  return nullptr;
+#endif
 }
 
-template const Kernels<float>& FastestKernels<float>();
-template const Kernels<double>& FastestKernels<double>();
+template <typename Step>
+const Passes<Step>& FastestPasses() {
+  const Passes<Step>* const avx2 = Avx2Passes<Step>();
+  return avx2 != nullptr ? *avx2 : BaselinePasses<Step>();
+}
+
+#define WEIR_INSTANTIATE_PASSES(...)                             \
+  template const Passes<__VA_ARGS__>* Avx2Passes<__VA_ARGS__>(); \
+  template const Passes<__VA_ARGS__>& FastestPasses<__VA_ARGS__>();
+WEIR_FOR_EACH_STEP(WEIR_INSTANTIATE_PASSES)
+#undef WEIR_INSTANTIATE_PASSES
 
 }  // namespace weir::optim

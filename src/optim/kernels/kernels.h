@@ -1,4 +1,4 @@
-// The passes over memory that apply gradients: one fused, vectorised loop for each rule.
+// The passes over memory that apply gradients: one fused, vectorised loop for each step.
 //
 // Each is compiled twice from kernels_inl.h, once for any machine of the architecture and once for
 // AVX2 and FMA, and chosen when the program runs. Both give the same bits: no multiplication and
@@ -8,61 +8,42 @@
 
 #include <cstdint>
 
+#include "optim/kernels/steps.h"
+
 namespace weir::optim {
 
-/// w = fma(-lr, g, w)
-template <typename T>
-struct SgdPass {
-  T* w;
-  const T* g;
-  T minus_lr;
+/// The arrays of one pass. Slots are in the order of the step's arguments.
+template <typename Step>
+struct Operands {
+  using Number = typename Step::Number;
+  Number* w = nullptr;
+  const Number* g = nullptr;
+  Number* slots[Step::kSlots == 0 ? 1 : Step::kSlots] = {};
 };
 
-/// a = a * momentum + g; w = w - a * lr, or with Nesterov w = w - (g * lr + (a * momentum) * lr),
-/// each operation rounded, as in ApplyMomentum of TensorFlow's training_ops.cc.
-template <typename T>
-struct MomentumPass {
-  T* w;
-  T* a;
-  const T* g;
-  T lr;
-  T momentum;
-  bool use_nesterov;
+/// Arrays may be the same or overlap; others may read and write them meanwhile (see
+/// store/hogwild.h).
+template <typename Step>
+struct Passes {
+  /// The elements [begin, end).
+  void (*dense)(const Step& step, const Operands<Step>& at, std::int64_t begin, std::int64_t end);
+  /// As dense with a gradient of zeros; g is not read.
+  void (*idle)(const Step& step, const Operands<Step>& at, std::int64_t begin, std::int64_t end);
+  /// Rows of `width` elements: row k of g, for k in [begin, end), goes to row rows[k] of the other
+  /// arrays.
+  void (*rows)(const Step& step, const Operands<Step>& at, const std::int64_t* rows,
+               std::int64_t width, std::int64_t begin, std::int64_t end);
 };
 
-/// m = m + (g - m) * one_minus_beta1; v = v + (g * g - v) * one_minus_beta2;
-/// w = w - (m * alpha) / (sqrt(v) + epsilon), each operation rounded, as in ApplyAdam of
-/// training_ops.cc.
-template <typename T>
-struct AdamPass {
-  T* w;
-  T* m;
-  T* v;
-  const T* g;
-  T alpha;
-  T one_minus_beta1;
-  T one_minus_beta2;
-  T epsilon;
-};
+/// The fastest that this machine can run. Step is one of steps.h.
+template <typename Step>
+const Passes<Step>& FastestPasses();
 
-/// Each works on the elements [begin, end). Arrays may be the same or overlap; others may read and
-/// write them meanwhile (see store/hogwild.h).
-template <typename T>
-struct Kernels {
-  void (*sgd)(const SgdPass<T>& pass, std::int64_t begin, std::int64_t end);
-  void (*momentum)(const MomentumPass<T>& pass, std::int64_t begin, std::int64_t end);
-  void (*adam)(const AdamPass<T>& pass, std::int64_t begin, std::int64_t end);
-};
-
-/// The fastest that this machine can run. T is float or double.
-template <typename T>
-const Kernels<T>& FastestKernels();
-
-template <typename T>
-const Kernels<T>& BaselineKernels();
+template <typename Step>
+const Passes<Step>& BaselinePasses();
 
 /// Null where this build has none or this machine cannot run them.
-template <typename T>
-const Kernels<T>* Avx2Kernels();
+template <typename Step>
+const Passes<Step>* Avx2Passes();
 
 }  // namespace weir::optim

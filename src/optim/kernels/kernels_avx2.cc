@@ -1,13 +1,15 @@
 // Compiled with -mavx2 -mfma: whatever is added here must not run before the machine is known to
-// have both. The two tables below are constants, which need no code to come into being.
+// have both. The tables below are constants, which need no code to come into being.
+#include "optim/kernels/kernels_avx2.h"
+
 #include "optim/kernels/kernels_inl.h"
 
 namespace weir::optim {
 
-extern const Kernels<float> kAvx2FloatKernels;
-extern const Kernels<double> kAvx2DoubleKernels;
-
-constinit const Kernels<float> kAvx2FloatKernels = kKernels<float>;
-constinit const Kernels<double> kAvx2DoubleKernels = kKernels<double>;
+#define WEIR_DEFINE_PASSES(...) \
+  template <>                   \
+  constinit const Passes<__VA_ARGS__> CompiledForAvx2<__VA_ARGS__>::passes = kPasses<__VA_ARGS__>;
+WEIR_FOR_EACH_STEP(WEIR_DEFINE_PASSES)
+#undef WEIR_DEFINE_PASSES
 
 }  // namespace weir::optim

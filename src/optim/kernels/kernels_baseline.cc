@@ -2,14 +2,12 @@
 
 namespace weir::optim {
 
-template <>
-const Kernels<float>& BaselineKernels<float>() {
-  return kKernels<float>;
-}
-
-template <>
-const Kernels<double>& BaselineKernels<double>() {
-  return kKernels<double>;
-}
+#define WEIR_DEFINE_PASSES(...)                              \
+  template <>                                                \
+  const Passes<__VA_ARGS__>& BaselinePasses<__VA_ARGS__>() { \
+    return kPasses<__VA_ARGS__>;                             \
+  }
+WEIR_FOR_EACH_STEP(WEIR_DEFINE_PASSES)
+#undef WEIR_DEFINE_PASSES
 
 }  // namespace weir::optim

@@ -3,10 +3,11 @@
 //
 // Nothing here may have external linkage, and nothing inline of the standard library may be called:
 // the linker keeps one copy of such a function for the whole program, and it could be the one made
-// of instructions that the machine does not have. Hence the unnamed namespace and the builtins.
+// of instructions that the machine does not have. Hence the unnamed namespace, and step.h.
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "optim/kernels/kernels.h"
 #include "store/hogwild.h"
@@ -14,68 +15,54 @@
 namespace weir::optim {
 namespace {
 
-// Exempt like their callers, as clang does not inline across that difference.
-WEIR_HOGWILD inline float Fma(float a, float b, float c) {
-  return __builtin_fmaf(a, b, c);
-}
-WEIR_HOGWILD inline double Fma(double a, double b, double c) {
-  return __builtin_fma(a, b, c);
-}
-WEIR_HOGWILD inline float Sqrt(float x) {
-  return __builtin_sqrtf(x);
-}
-WEIR_HOGWILD inline double Sqrt(double x) {
-  return __builtin_sqrt(x);
-}
-
-template <typename T>
-WEIR_HOGWILD void Sgd(const SgdPass<T>& pass, std::int64_t begin, std::int64_t end) {
-  const auto [w, g, minus_lr] = pass;
-  for (std::int64_t i = begin; i < end; ++i) w[i] = Fma(minus_lr, g[i], w[i]);
-}
-
-template <typename T>
-WEIR_HOGWILD void PlainMomentum(const MomentumPass<T>& pass, std::int64_t begin, std::int64_t end) {
-  const auto [w, a, g, lr, momentum, use_nesterov] = pass;
+/// Calls `step` on the elements [begin, end), each loaded and stored once.
+template <bool kHasGradient, typename Step, std::size_t... kSlot>
+WEIR_STEP void Loop(const Step& step, const Operands<Step>& at, std::int64_t begin,
+                    std::int64_t end, std::index_sequence<kSlot...>) {
+  using T = typename Step::Number;
   for (std::int64_t i = begin; i < end; ++i) {
-    const T sum = a[i] * momentum + g[i];
-    a[i] = sum;
-    w[i] = w[i] - sum * lr;
+    T w = at.w[i];
+    T slots[] = {at.slots[kSlot][i]..., T(0)};
+    step(kHasGradient ? at.g[i] : T(0), w, slots[kSlot]...);
+    ((at.slots[kSlot][i] = slots[kSlot]), ...);
+    at.w[i] = w;
   }
 }
 
-template <typename T>
-WEIR_HOGWILD void NesterovMomentum(const MomentumPass<T>& pass, std::int64_t begin,
-                                   std::int64_t end) {
-  const auto [w, a, g, lr, momentum, use_nesterov] = pass;
-  for (std::int64_t i = begin; i < end; ++i) {
-    const T gradient = g[i];
-    const T sum = a[i] * momentum + gradient;
-    a[i] = sum;
-    w[i] = w[i] - (gradient * lr + (sum * momentum) * lr);
+template <typename Step>
+using SlotsOf = std::make_index_sequence<Step::kSlots>;
+
+// Steps and operands are copied, so that no store can be thought to change them.
+template <typename Step>
+WEIR_HOGWILD void Dense(const Step& step, const Operands<Step>& at, std::int64_t begin,
+                        std::int64_t end) {
+  const Step numbers = step;
+  const Operands<Step> arrays = at;
+  Loop<true>(numbers, arrays, begin, end, SlotsOf<Step>());
+}
+
+template <typename Step>
+WEIR_HOGWILD void Idle(const Step& step, const Operands<Step>& at, std::int64_t begin,
+                       std::int64_t end) {
+  const Step numbers = step;
+  const Operands<Step> arrays = at;
+  Loop<false>(numbers, arrays, begin, end, SlotsOf<Step>());
+}
+
+template <typename Step>
+WEIR_HOGWILD void Rows(const Step& step, const Operands<Step>& at, const std::int64_t* rows,
+                       std::int64_t width, std::int64_t begin, std::int64_t end) {
+  const Step numbers = step;
+  for (std::int64_t k = begin; k < end; ++k) {
+    const std::int64_t offset = rows[k] * width;
+    Operands<Step> row = {.w = at.w + offset, .g = at.g + k * width};
+    for (int slot = 0; slot < Step::kSlots; ++slot) row.slots[slot] = at.slots[slot] + offset;
+    Loop<true>(numbers, row, 0, width, SlotsOf<Step>());
   }
 }
 
-template <typename T>
-WEIR_HOGWILD void Momentum(const MomentumPass<T>& pass, std::int64_t begin, std::int64_t end) {
-  pass.use_nesterov ? NesterovMomentum(pass, begin, end) : PlainMomentum(pass, begin, end);
-}
-
-template <typename T>
-WEIR_HOGWILD void Adam(const AdamPass<T>& pass, std::int64_t begin, std::int64_t end) {
-  const auto [w, m, v, g, alpha, one_minus_beta1, one_minus_beta2, epsilon] = pass;
-  for (std::int64_t i = begin; i < end; ++i) {
-    const T gradient = g[i];
-    const T mean = m[i] + (gradient - m[i]) * one_minus_beta1;
-    const T square = v[i] + (gradient * gradient - v[i]) * one_minus_beta2;
-    m[i] = mean;
-    v[i] = square;
-    w[i] = w[i] - (mean * alpha) / (Sqrt(square) + epsilon);
-  }
-}
-
-template <typename T>
-constexpr Kernels<T> kKernels = {.sgd = Sgd<T>, .momentum = Momentum<T>, .adam = Adam<T>};
+template <typename Step>
+constexpr Passes<Step> kPasses = {.dense = Dense<Step>, .idle = Idle<Step>, .rows = Rows<Step>};
 
 }  // namespace
 }  // namespace weir::optim

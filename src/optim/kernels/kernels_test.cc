@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 namespace weir::optim {
@@ -29,102 +30,163 @@ bool SameBits(const std::vector<T>& a, const std::vector<T>& b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-template <typename T>
+/// A step whose numbers all have an influence: 0.1, 0.2, ... in the order of its members.
+template <typename Step>
+Step AnyStep() {
+  using T = typename Step::Number;
+  T numbers[sizeof(Step) / sizeof(T)];
+  T next = 0;
+  for (T& number : numbers) number = next += T(0.1);
+  Step step;
+  static_assert(std::is_trivially_copyable_v<Step> && sizeof(step) == sizeof(numbers));
+  std::memcpy(&step, numbers, sizeof(step));
+  return step;
+}
+
+/// The arrays of a step. Slots hold what is not negative, as sums of squares do, the first one
+/// enough to be more than the square of a mean.
+template <typename Step>
 struct State {
-  explicit State(std::int64_t size)
-      : w(Draw<T>(size, 1)), m(Draw<T>(size, 2)), v(Draw<T>(size, 3)), g(Draw<T>(size, 4)) {
-    for (T& value : v) value = std::abs(value);
+  using T = typename Step::Number;
+  explicit State(std::int64_t size) : w(Draw<T>(size, 1)), g(Draw<T>(size, 2)) {
+    for (unsigned slot = 0; slot < Step::kSlots; ++slot) {
+      slots.push_back(Draw<T>(size, 3 + slot));
+      for (T& value : slots.back()) value = std::abs(value) + (slot == 0 ? T(20) : T(0));
+    }
   }
-  std::vector<T> w, m, v, g;
+  Operands<Step> operands() {
+    Operands<Step> at{.w = w.data(), .g = g.data()};
+    for (std::size_t i = 0; i < slots.size(); ++i) at.slots[i] = slots[i].data();
+    return at;
+  }
+  bool operator==(const State& other) const {
+    bool same = SameBits(w, other.w);
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      same = same && SameBits(slots[i], other.slots[i]);
+    return same;
+  }
+  std::vector<T> w, g;
+  std::vector<std::vector<T>> slots;
 };
 
-template <typename T>
-class KernelsTest : public testing::Test {
- protected:
-  static SgdPass<T> Sgd(State<T>& state) {
-    return {.w = state.w.data(), .g = state.g.data(), .minus_lr = T(-0.1)};
-  }
-  static MomentumPass<T> Momentum(State<T>& state, bool use_nesterov) {
-    return {.w = state.w.data(),
-            .a = state.m.data(),
-            .g = state.g.data(),
-            .lr = T(0.1),
-            .momentum = T(0.9),
-            .use_nesterov = use_nesterov};
-  }
-  static AdamPass<T> Adam(State<T>& state) {
-    return {.w = state.w.data(),
-            .m = state.m.data(),
-            .v = state.v.data(),
-            .g = state.g.data(),
-            .alpha = T(0.01),
-            .one_minus_beta1 = T(0.1),
-            .one_minus_beta2 = T(0.001),
-            .epsilon = T(1e-8)};
-  }
-};
+template <typename Step>
+class KernelsTest : public testing::Test {};
 
-using Types = testing::Types<float, double>;
-TYPED_TEST_SUITE(KernelsTest, Types);
+#define WEIR_STEPS_OF(T)                                                                           \
+  SgdStep<T>, MomentumStep<T>, NesterovStep<T>, AdagradStep<T>, AdagradDaStep<T>, AdadeltaStep<T>, \
+      AdamStep<T>, AdamWStep<T>, LambDirectionStep<T>, FtrlSqrtStep<T>, FtrlPowerStep<T>,          \
+      RmsPropStep<T>, CenteredRmsPropStep<T>, ProximalGradientDescentStep<T>,                      \
+      ProximalAdagradStep<T>
+using Steps = testing::Types<WEIR_STEPS_OF(float), WEIR_STEPS_OF(double)>;
+TYPED_TEST_SUITE(KernelsTest, Steps);
 
-TYPED_TEST(KernelsTest, SgdIsOneFusedMultiplyAdd) {
+TEST(SgdStepTest, IsOneFusedMultiplyAdd) {
   for (const std::int64_t size : kSizes) {
-    for (const Kernels<TypeParam>* kernels :
-         {&BaselineKernels<TypeParam>(), &FastestKernels<TypeParam>()}) {
-      State<TypeParam> state(size);
-      std::vector<TypeParam> expected = state.w;
-      for (std::size_t i = 0; i < expected.size(); ++i) {
-        expected[i] = std::fma(TypeParam(-0.1), state.g[i], expected[i]);
-      }
-      kernels->sgd(this->Sgd(state), 0, size);
+    for (const auto* passes :
+         {&BaselinePasses<SgdStep<float>>(), &FastestPasses<SgdStep<float>>()}) {
+      State<SgdStep<float>> state(size);
+      std::vector<float> expected = state.w;
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        expected[i] = std::fma(-0.1F, state.g[i], expected[i]);
+      passes->dense({.minus_lr = -0.1F}, state.operands(), 0, size);
       EXPECT_TRUE(SameBits(state.w, expected)) << size;
     }
   }
 }
 
 TYPED_TEST(KernelsTest, BothInstructionSetsGiveTheSameBits) {
-  const Kernels<TypeParam>* avx2 = Avx2Kernels<TypeParam>();
+  using Step = TypeParam;
+  const Passes<Step>* avx2 = Avx2Passes<Step>();
   if (avx2 == nullptr) GTEST_SKIP() << "no AVX2 here";
-  const Kernels<TypeParam>& baseline = BaselineKernels<TypeParam>();
+  const Step step = AnyStep<Step>();
   for (const std::int64_t size : kSizes) {
-    State<TypeParam> a(size);
-    State<TypeParam> b(size);
-    for (int step = 0; step < 3; ++step) {
-      baseline.sgd(this->Sgd(a), 0, size);
-      avx2->sgd(this->Sgd(b), 0, size);
-      for (const bool use_nesterov : {false, true}) {
-        baseline.momentum(this->Momentum(a, use_nesterov), 0, size);
-        avx2->momentum(this->Momentum(b, use_nesterov), 0, size);
-      }
-      baseline.adam(this->Adam(a), 0, size);
-      avx2->adam(this->Adam(b), 0, size);
+    State<Step> a(size);
+    State<Step> b(size);
+    for (int update = 0; update < 3; ++update) {
+      BaselinePasses<Step>().dense(step, a.operands(), 0, size);
+      avx2->dense(step, b.operands(), 0, size);
+      BaselinePasses<Step>().idle(step, a.operands(), 0, size / 2);
+      avx2->idle(step, b.operands(), 0, size / 2);
     }
-    EXPECT_TRUE(SameBits(a.w, b.w) && SameBits(a.m, b.m) && SameBits(a.v, b.v)) << size;
+    EXPECT_TRUE(a == b) << size;
   }
 }
 
+TYPED_TEST(KernelsTest, EveryPassCallsTheStepOnceForEachElement) {
+  using Step = TypeParam;
+  constexpr std::int64_t kSize = 33;
+  const Step step = AnyStep<Step>();
+  State<Step> by_hand(kSize);
+  State<Step> by_pass(kSize);
+  for (std::size_t i = 0; i < kSize; ++i) {
+    const auto call = [&]<std::size_t... kSlot>(std::index_sequence<kSlot...>) {
+      step(by_hand.g[i], by_hand.w[i], by_hand.slots[kSlot][i]...);
+    };
+    call(std::make_index_sequence<Step::kSlots>());
+  }
+  BaselinePasses<Step>().dense(step, by_pass.operands(), 0, kSize);
+  EXPECT_TRUE(by_hand == by_pass);
+}
+
 TYPED_TEST(KernelsTest, OnlyTheRangeIsTouchedAndPartsMakeTheWhole) {
+  using Step = TypeParam;
   constexpr std::int64_t kSize = 1000;
-  State<TypeParam> whole(kSize);
-  State<TypeParam> parts(kSize);
-  const Kernels<TypeParam>& kernels = FastestKernels<TypeParam>();
-  kernels.adam(this->Adam(whole), 0, kSize);
-  kernels.adam(this->Adam(parts), 3, 501);
-  EXPECT_EQ(parts.w[2], State<TypeParam>(kSize).w[2]);
-  EXPECT_EQ(parts.w[501], State<TypeParam>(kSize).w[501]);
-  kernels.adam(this->Adam(parts), 0, 3);
-  kernels.adam(this->Adam(parts), 501, kSize);
-  EXPECT_TRUE(SameBits(whole.w, parts.w) && SameBits(whole.v, parts.v));
+  const Step step = AnyStep<Step>();
+  const Passes<Step>& passes = FastestPasses<Step>();
+  const State<Step> start(kSize);
+  State<Step> whole(kSize);
+  State<Step> parts(kSize);
+  passes.dense(step, whole.operands(), 0, kSize);
+  passes.dense(step, parts.operands(), 3, 501);
+  EXPECT_EQ(parts.w[2], start.w[2]);
+  EXPECT_EQ(parts.w[501], start.w[501]);
+  passes.dense(step, parts.operands(), 0, 3);
+  passes.dense(step, parts.operands(), 501, kSize);
+  EXPECT_TRUE(whole == parts);
+}
+
+TYPED_TEST(KernelsTest, IdleIsDenseWithAGradientOfZeros) {
+  using Step = TypeParam;
+  constexpr std::int64_t kSize = 100;
+  const Step step = AnyStep<Step>();
+  State<Step> zeros(kSize);
+  State<Step> idle(kSize);
+  std::fill(zeros.g.begin(), zeros.g.end(), 0);
+  idle.g = zeros.g;
+  FastestPasses<Step>().dense(step, zeros.operands(), 0, kSize);
+  Operands<Step> operands = idle.operands();
+  operands.g = nullptr;
+  FastestPasses<Step>().idle(step, operands, 0, kSize);
+  EXPECT_TRUE(zeros == idle);
+}
+
+// Rows 7, 0, 3 of ten rows of ten get gradients 0, 1, 2; the first of them in a call of its own.
+TYPED_TEST(KernelsTest, RowsAreUpdatedWhereTheyAreAndNoOthers) {
+  using Step = TypeParam;
+  constexpr std::int64_t kWidth = 10;
+  constexpr std::int64_t kRows[] = {7, 0, 3};
+  const Step step = AnyStep<Step>();
+  const Passes<Step>& passes = FastestPasses<Step>();
+  State<Step> by_rows(100);
+  State<Step> by_hand(100);
+  passes.rows(step, by_rows.operands(), kRows, kWidth, 0, 1);
+  passes.rows(step, by_rows.operands(), kRows, kWidth, 1, 3);
+  for (std::int64_t k = 0; k < 3; ++k) {
+    Operands<Step> operands = by_hand.operands();
+    operands.g += (k - kRows[k]) * kWidth;
+    passes.dense(step, operands, kRows[k] * kWidth, (kRows[k] + 1) * kWidth);
+  }
+  EXPECT_TRUE(by_rows == by_hand);
 }
 
 // A gradient may be the variable's own buffer: w -= lr * w.
-TYPED_TEST(KernelsTest, TheGradientMayBeTheVariable) {
-  State<TypeParam> state(100);
-  std::vector<TypeParam> expected = state.w;
-  for (TypeParam& value : expected) value = std::fma(TypeParam(-0.1), value, value);
-  SgdPass<TypeParam> pass = this->Sgd(state);
-  pass.g = pass.w;
-  FastestKernels<TypeParam>().sgd(pass, 0, 100);
+TEST(SgdStepTest, TheGradientMayBeTheVariable) {
+  State<SgdStep<double>> state(100);
+  std::vector<double> expected = state.w;
+  for (double& value : expected) value = std::fma(-0.1, value, value);
+  Operands<SgdStep<double>> operands = state.operands();
+  operands.g = operands.w;
+  FastestPasses<SgdStep<double>>().dense({.minus_lr = -0.1}, operands, 0, 100);
   EXPECT_TRUE(SameBits(state.w, expected));
 }
 
