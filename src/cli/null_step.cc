@@ -1,6 +1,6 @@
-// `weir bench null-step`: a step that reads every parameter, computes next to nothing and updates
-// it (the shape of OSDI'16 section 6.2). The command launches a cluster of itself; each task is
-// RunNullStepTask.
+// `weir bench null-step`: a step that reads every parameter, or some random rows of them, computes
+// next to nothing and updates what it read (the shape of OSDI'16 section 6.2). The command launches
+// a cluster of itself; each task is RunNullStepTask.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -23,25 +23,49 @@ struct NullStepOptions {
   int ps = 1;
   int workers = 1;
   std::int64_t floats = 1;  // in all, over the ps tasks
+  bool sparse = false;
+  int rows = 32;  // of a sparse step, over the ps tasks
   int steps = 2000;
   bool json = false;
 };
 
 constexpr int kWarmUpSteps = 5;
+constexpr std::int64_t kRowFloats = 64;
+const Sgd kUpdate{.learning_rate = 0.01};
 
-/// One variable on each ps; its gradient is one out-of-place kernel of it.
-Operation BuildNullStep(Graph& graph, int ps, std::int64_t floats) {
+/// The update by a gradient that is one out-of-place kernel of the whole variable.
+Operation BuildDense(Graph& graph, const std::string& name, std::int64_t floats) {
+  const Variable variable = graph.Variable(name, Zeros({floats}));
+  Output gradient;
+  {
+    DeviceScope here(graph, "");
+    gradient = ops::mul_scalar(variable, 1.0);
+  }
+  return ApplyGradient(kUpdate, variable, gradient);
+}
+
+/// The update of `count` random rows by themselves.
+Operation BuildSparse(Graph& graph, const std::string& name, std::int64_t floats,
+                      std::int64_t count) {
+  const std::int64_t rows = floats / kRowFloats;
+  const Variable table = graph.Variable(name, Zeros({rows, kRowFloats}));
+  DeviceScope here(graph, "");
+  const std::vector<AtenArg> drawn = {AttrValue(rows), AttrValue(std::vector<std::int64_t>{count}),
+                                      AttrValue(std::monostate())};
+  const Output ids = graph.Aten("aten::randint", "generator", drawn, name + "/ids").front();
+  return ApplySparseGradient(kUpdate, table, ids, EmbeddingLookup(table, ids));
+}
+
+/// One variable on each ps.
+Operation BuildNullStep(Graph& graph, int ps, const NullStepOptions& options) {
   std::vector<Operation> updates;
+  const std::int64_t floats = std::max<std::int64_t>(1, options.floats / ps);
   for (int i = 0; i < ps; ++i) {
     DeviceScope scope(graph, absl::StrCat("/job:ps/task:", i));
-    const Variable variable =
-        graph.Variable(absl::StrCat("v", i), Zeros({std::max<std::int64_t>(1, floats / ps)}));
-    Output gradient;
-    {
-      DeviceScope here(graph, "");
-      gradient = ops::mul_scalar(variable, 1.0);
-    }
-    updates.push_back(ApplyGradient(Sgd{.learning_rate = 0.01}, variable, gradient));
+    const std::string name = absl::StrCat("v", i);
+    updates.push_back(options.sparse
+                          ? BuildSparse(graph, name, floats, std::max(1, options.rows / ps))
+                          : BuildDense(graph, name, floats));
   }
   return graph.Group(updates, "null_step");
 }
@@ -52,7 +76,7 @@ double Quantile(const std::vector<double>& sorted, double q) {
 
 absl::Status TimeSteps(Job& job, const NullStepOptions& options) {
   Graph graph;
-  const Operation step = BuildNullStep(graph, job.num_tasks("ps"), options.floats);
+  const Operation step = BuildNullStep(graph, job.num_tasks("ps"), options);
   job.WaitForWorkers(job.num_tasks("worker"));
   WEIR_ASSIGN_OR_RETURN(Session session, job.OpenSession(graph));
   for (int i = 0; i < kWarmUpSteps; ++i) WEIR_RETURN_IF_ERROR(session.Run({}, {}, {step}).status());
@@ -79,7 +103,15 @@ absl::Status TimeSteps(Job& job, const NullStepOptions& options) {
   return session.Close();
 }
 
+absl::Status CheckTable(const NullStepOptions& options) {
+  if (!options.sparse || options.floats / options.ps >= kRowFloats) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--sparse needs --floats of ",
+                                                 options.ps * kRowFloats,
+                                                 " or more: each ps holds rows of ", kRowFloats));
+}
+
 absl::StatusOr<int> Bench(const NullStepOptions& options) {
+  WEIR_RETURN_IF_ERROR(CheckTable(options));
   LaunchOptions launch;
   launch.ps = options.ps;
   launch.workers = options.workers;
@@ -88,6 +120,9 @@ absl::StatusOr<int> Bench(const NullStepOptions& options) {
                     "--log-level",    "warning",
                     "--floats",       absl::StrCat(options.floats),
                     "--bench-steps",  absl::StrCat(options.steps)};
+  if (options.sparse) {
+    launch.command.insert(launch.command.end(), {"--sparse", "--rows", absl::StrCat(options.rows)});
+  }
   WEIR_ASSIGN_OR_RETURN(const LaunchResult result, Launch(launch));
   if (result.exit_code != 0) return result.exit_code;
   // Times are those of worker 0; the rate is all workers' together.
@@ -102,6 +137,7 @@ absl::StatusOr<int> Bench(const NullStepOptions& options) {
                                  {"ps", options.ps},
                                  {"workers", options.workers},
                                  {"floats", options.floats},
+                                 {"rows", options.sparse ? options.rows : 0},
                                  {"steps", options.steps}};
   for (const char* name : {"min_ms", "p10_ms", "median_ms", "p90_ms", "p99_ms", "bytes_per_step"})
     json[name] = times[name];
@@ -110,8 +146,9 @@ absl::StatusOr<int> Bench(const NullStepOptions& options) {
     std::printf("%s\n", json.dump().c_str());
   } else {
     std::printf(
-        "null step, %lld floats on %d ps, %d workers: median %.3f ms (p10 %.3f, p90 %.3f), %.0f "
+        "null step, %s%lld floats on %d ps, %d workers: median %.3f ms (p10 %.3f, p90 %.3f), %.0f "
         "steps/s, %.0f bytes a step\n",
+        options.sparse ? absl::StrCat(options.rows, " rows of ").c_str() : "",
         static_cast<long long>(options.floats), options.ps, options.workers, times["median_ms"],
         times["p10_ms"], times["p90_ms"], steps_per_second, times["bytes_per_step"]);
   }
@@ -127,6 +164,8 @@ int RunNullStepTask(int argc, char** argv) {
   NullStepOptions options;
   CLI::App app("one task of the null step benchmark");
   app.add_option("--floats", options.floats);
+  app.add_flag("--sparse", options.sparse);
+  app.add_option("--rows", options.rows);
   app.add_option("--bench-steps", options.steps);
   CLI11_PARSE(app, argc, argv);
   return ReportStatus(TimeSteps(*job, options));
@@ -137,7 +176,7 @@ void AddBenchCommand(CLI::App& weir, int& exit_code) {
   CLI::App* bench = weir.add_subcommand("bench", "Measure this machine");
   bench->require_subcommand(1);
   CLI::App* command = bench->add_subcommand(
-      "null-step", "A step that reads every parameter, computes nothing and updates it");
+      "null-step", "A step that reads parameters, computes nothing and updates them");
   command->add_option("--ps", options->ps, "Tasks that own the parameters")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
@@ -145,6 +184,11 @@ void AddBenchCommand(CLI::App& weir, int& exit_code) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command->add_option("--floats", options->floats, "Parameters in all, float32")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--sparse", options->sparse,
+                    "Read and update random rows of 64 floats instead of everything");
+  command->add_option("--rows", options->rows, "Rows of a --sparse step, over all ps tasks")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command
