@@ -1,0 +1,258 @@
+#include "weir/module.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "graph/module_replicas.h"
+
+namespace weir {
+
+struct Module::Shared {
+  Graph* graph = nullptr;
+  std::shared_ptr<torch::nn::Module> module;
+  ModuleForward forward;
+  std::string name;
+  std::vector<std::string> names = {};  // of parameters, then buffers
+  std::vector<Variable> variables = {};
+  std::size_t num_parameters = 0;
+  std::vector<Operation> updates = {};
+};
+
+namespace {
+
+using graph::ModuleReplica;
+using graph::ModuleReplicas;
+
+std::vector<std::pair<std::string, at::Tensor>> StateOf(const torch::nn::Module& module,
+                                                        std::size_t& num_parameters) {
+  std::vector<std::pair<std::string, at::Tensor>> state;
+  for (const auto& item : module.named_parameters()) state.emplace_back(item.key(), item.value());
+  num_parameters = state.size();
+  for (const auto& item : module.named_buffers()) state.emplace_back(item.key(), item.value());
+  return state;
+}
+
+// A copy of a module ties nothing together that the original had tied.
+absl::Status CheckNotTied(const std::vector<std::pair<std::string, at::Tensor>>& state) {
+  std::map<const void*, std::string> owners;
+  for (const auto& [name, tensor] : state) {
+    if (tensor.numel() == 0) continue;
+    const auto [owner, is_new] = owners.emplace(tensor.const_data_ptr(), name);
+    if (!is_new) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", owner->second, "' and '", name, "' share their memory"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCloneable(const torch::nn::Module& module) {
+  return CatchAs(absl::StatusCode::kInvalidArgument,
+                 "cannot be cloned; derive its class from torch::nn::Cloneable",
+                 [&] { module.clone(); });
+}
+
+// What a buffer has become less what it was; a bool buffer has no difference.
+bool HasDelta(const at::Tensor& buffer) {
+  return buffer.scalar_type() != at::kBool;
+}
+
+// One call of a module, as a function of its inputs, parameters and buffers; what it returns is
+// followed by the changes of the buffers, in training.
+class Call {
+ public:
+  Call(std::shared_ptr<ModuleReplicas> replicas, ModuleForward forward, std::size_t num_inputs,
+       bool training)
+      : replicas_(std::move(replicas)),
+        forward_(std::move(forward)),
+        num_inputs_(static_cast<std::ptrdiff_t>(num_inputs)),
+        training_(training) {}
+
+  std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& values) const {
+    const std::shared_ptr<ModuleReplica> replica = replicas_->Take();
+    const std::vector<at::Tensor> state(values.begin() + num_inputs_, values.end());
+    replica->Bind(state);
+    std::vector<at::Tensor> outputs =
+        forward_(*replica->module, {values.begin(), values.begin() + num_inputs_});
+    for (const at::Tensor& output : outputs) Keep(replica, output);
+    if (training_) AppendDeltas(*replica, state, outputs);
+    return outputs;
+  }
+
+ private:
+  // Autograd has saved tensors of the replica for the way back.
+  static void Keep(const std::shared_ptr<ModuleReplica>& replica, const at::Tensor& output) {
+    if (output.defined() && output.requires_grad())
+      output.register_hook([replica](const at::Tensor&) {});
+  }
+
+  static void AppendDeltas(const ModuleReplica& replica, const std::vector<at::Tensor>& state,
+                           std::vector<at::Tensor>& outputs) {
+    for (std::size_t i = 0; i < replica.buffers.size(); ++i) {
+      const at::Tensor& buffer = replica.buffers[i];
+      if (!HasDelta(buffer)) continue;
+      const at::NoGradGuard no_grad;
+      outputs.push_back(at::sub(buffer, state[replica.parameters.size() + i]));
+    }
+  }
+
+  const std::shared_ptr<ModuleReplicas> replicas_;
+  const ModuleForward forward_;
+  const std::ptrdiff_t num_inputs_;
+  const bool training_;
+};
+
+// ---- What a forward returns, found out by running it on zeros.
+
+absl::StatusOr<at::Tensor> Zeros(const Output& input, std::int64_t unknown) {
+  if (!input.shape()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the rank of its input '", input.name(), "' is unknown"));
+  }
+  std::vector<std::int64_t> shape = *input.shape();
+  std::ranges::replace(shape, -1, unknown);
+  return at::zeros(shape, input.dtype());
+}
+
+absl::StatusOr<std::vector<at::Tensor>> Probe(const torch::nn::Module& module,
+                                              const ModuleForward& forward,
+                                              const std::vector<Output>& inputs,
+                                              std::int64_t unknown) {
+  std::vector<at::Tensor> zeros;
+  for (const Output& input : inputs) {
+    WEIR_ASSIGN_OR_RETURN(zeros.emplace_back(), Zeros(input, unknown));
+  }
+  std::vector<at::Tensor> outputs;
+  const at::NoGradGuard no_grad;
+  WEIR_RETURN_IF_ERROR(CatchAs(absl::StatusCode::kInvalidArgument, "its forward threw", [&] {
+    const auto copy = module.clone();
+    copy->eval();
+    outputs = forward(*copy, zeros);
+  }));
+  if (outputs.empty()) return absl::InvalidArgumentError("its forward returned nothing");
+  if (!std::ranges::all_of(outputs, [](const at::Tensor& y) { return y.defined(); }))
+    return absl::InvalidArgumentError("its forward returned a tensor that is undefined");
+  return outputs;
+}
+
+// Two sizes in the place of what is unknown; what they change is unknown of the outputs.
+absl::StatusOr<std::vector<OutputInfo>> Infer(const torch::nn::Module& module,
+                                              const ModuleForward& forward,
+                                              const std::vector<Output>& inputs) {
+  WEIR_ASSIGN_OR_RETURN(const auto two, Probe(module, forward, inputs, 2));
+  WEIR_ASSIGN_OR_RETURN(const auto three, Probe(module, forward, inputs, 3));
+  if (two.size() != three.size())
+    return absl::InvalidArgumentError("its forward returns now more, now fewer tensors");
+  std::vector<OutputInfo> infos;
+  for (std::size_t i = 0; i < two.size(); ++i) {
+    OutputInfo info{.dtype = two[i].scalar_type(),
+                    .differentiable = at::isFloatingType(two[i].scalar_type())};
+    if (two[i].dim() == three[i].dim()) {
+      info.shape = two[i].sizes().vec();
+      for (std::size_t d = 0; d < info.shape->size(); ++d)
+        if ((*info.shape)[d] != three[i].size(static_cast<std::int64_t>(d))) (*info.shape)[d] = -1;
+    }
+    infos.push_back(std::move(info));
+  }
+  return infos;
+}
+
+}  // namespace
+
+absl::Status Module::MakeVariables(const VariableOptions& options) {
+  if (shared_->module == nullptr) return absl::InvalidArgumentError("is a null pointer");
+  const auto state = StateOf(*shared_->module, shared_->num_parameters);
+  WEIR_RETURN_IF_ERROR(CheckNotTied(state));
+  WEIR_RETURN_IF_ERROR(CheckCloneable(*shared_->module));
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    const auto& [name, value] = state[i];
+    VariableOptions own = options;
+    own.trainable = options.trainable && i < shared_->num_parameters && value.requires_grad();
+    shared_->names.push_back(name);
+    shared_->variables.push_back(shared_->graph->Variable(absl::StrCat(shared_->name, "/", name),
+                                                          FromTensor(value.detach().clone()), own));
+  }
+  return absl::OkStatus();
+}
+
+Module::Module(Graph& graph, std::shared_ptr<torch::nn::Module> module, ModuleForward forward,
+               const std::string& name, const VariableOptions& options)
+    : shared_(std::make_shared<Shared>(Shared{.graph = &graph,
+                                              .module = std::move(module),
+                                              .forward = std::move(forward),
+                                              .name = name})) {
+  const absl::Status status = MakeVariables(options);
+  if (status.ok()) return;
+  graph.AddError(Annotate(status, absl::StrCat("module '", name, "'")));
+  shared_->module = nullptr;
+}
+
+std::vector<Output> Module::operator()(const std::vector<Output>& inputs) {
+  if (shared_->module == nullptr) return {};
+  Graph& graph = *shared_->graph;
+  const torch::nn::Module& module = *shared_->module;
+  auto outputs = Infer(module, shared_->forward, inputs);
+  if (!outputs.ok()) {
+    graph.AddError(Annotate(outputs.status(), absl::StrCat("module '", shared_->name, "'")));
+    return {};
+  }
+  const std::size_t num_outputs = outputs->size();
+  const bool training = module.is_training();
+  std::vector<Output> values = inputs;
+  std::vector<Variable> changed;
+  for (std::size_t i = 0; i < shared_->variables.size(); ++i) {
+    const Variable& variable = shared_->variables[i];
+    values.push_back(variable.read());
+    if (!training || i < shared_->num_parameters || variable.read().dtype() == at::kBool) continue;
+    changed.push_back(variable);
+    outputs->push_back({.dtype = variable.read().dtype(), .shape = variable.read().shape()});
+  }
+  auto replicas = std::make_shared<ModuleReplicas>(shared_->module, training);
+  std::vector<Output> all =
+      graph.Function(Call(std::move(replicas), shared_->forward, inputs.size(), training), values,
+                     *std::move(outputs), shared_->name);
+  for (std::size_t i = 0; i < changed.size() && num_outputs + i < all.size(); ++i)
+    shared_->updates.push_back(graph.AssignAdd(changed[i], all[num_outputs + i]));
+  all.resize(std::min(all.size(), num_outputs));
+  return all;
+}
+
+Operation Module::updates() {
+  return shared_->graph->Group(shared_->updates, absl::StrCat(shared_->name, "/updates"));
+}
+
+std::vector<Output> Module::state() const {
+  std::vector<Output> reads;
+  for (const Variable& variable : shared_->variables) reads.push_back(variable.read());
+  return reads;
+}
+
+std::vector<std::string> Module::names() const {
+  return shared_->names;
+}
+
+absl::Status Module::Load(const std::vector<at::Tensor>& values) const {
+  if (shared_->module == nullptr || values.size() != shared_->names.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("module '", shared_->name, "' has ",
+                                                   shared_->names.size(), " tensors, not ",
+                                                   values.size()));
+  }
+  std::size_t num_parameters = 0;
+  const auto state = StateOf(*shared_->module, num_parameters);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i].defined() && values[i].sizes() == state[i].second.sizes()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("module '", shared_->name, "': the value for '",
+                                                   state[i].first, "' is of another shape"));
+  }
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    at::Tensor(state[i].second).detach().copy_(values[i]);
+  return absl::OkStatus();
+}
+
+}  // namespace weir
