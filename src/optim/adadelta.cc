@@ -34,7 +34,7 @@ RuleOr MakeAdadelta(const RuleContext& context) {
   WEIR_RETURN_IF_ERROR(CheckNotNegative("epsilon", epsilon));
   WEIR_ASSIGN_OR_RETURN(at::Tensor squares, FilledSlot(context, "accum", 0));
   WEIR_ASSIGN_OR_RETURN(at::Tensor updates, FilledSlot(context, "accum_update", 0));
-  return MakeForDtype(context, [&, rho = rho, epsilon = epsilon]<typename T>() {
+  return MakeForDtype(context, [&]<typename T>() {
     return MakeElementwise(context, AdadeltaNumbers<T>{.rho = rho, .epsilon = epsilon},
                            {std::move(squares), std::move(updates)});
   });

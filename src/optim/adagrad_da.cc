@@ -45,7 +45,7 @@ RuleOr MakeAdagradDa(const RuleContext& context) {
   WEIR_ASSIGN_OR_RETURN(at::Tensor sum, FilledSlot(context, "gradient_accumulator", 0));
   WEIR_ASSIGN_OR_RETURN(at::Tensor squares,
                         FilledSlot(context, "gradient_squared_accumulator", initial));
-  return MakeForDtype(context, [&, l1 = l1, l2 = l2]<typename T>() {
+  return MakeForDtype(context, [&]<typename T>() {
     return MakeElementwise(context, AdagradDaNumbers<T>{.l1 = l1, .l2 = l2},
                            {std::move(sum), std::move(squares)});
   });

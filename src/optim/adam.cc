@@ -56,7 +56,7 @@ RuleOr MakeWith(const RuleContext& context) {
   WEIR_RETURN_IF_ERROR(CheckNotNegative("epsilon", epsilon));
   WEIR_ASSIGN_OR_RETURN(const BetaPowers powers, BetaPowers::Make(context, beta1, beta2));
   WEIR_ASSIGN_OR_RETURN(auto slots, MakeMoments(context));
-  return MakeForDtype(context, [&, epsilon = epsilon]<typename T>() {
+  return MakeForDtype(context, [&]<typename T>() {
     Numbers<T> numbers;
     numbers.powers = powers;
     numbers.epsilon = epsilon;

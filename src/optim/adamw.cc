@@ -47,7 +47,7 @@ RuleOr MakeAdamW(const RuleContext& context) {
   WEIR_RETURN_IF_ERROR(CheckNotNegative("weight_decay", weight_decay));
   WEIR_ASSIGN_OR_RETURN(const BetaPowers powers, BetaPowers::Make(context, beta1, beta2));
   WEIR_ASSIGN_OR_RETURN(auto slots, MakeMoments(context));
-  return MakeForDtype(context, [&, epsilon = epsilon, weight_decay = weight_decay]<typename T>() {
+  return MakeForDtype(context, [&]<typename T>() {
     return MakeElementwise(context, AdamWNumbers<T>{powers, epsilon, weight_decay},
                            std::move(slots));
   });

@@ -35,7 +35,7 @@ RuleOr MakeProximalAdagrad(const RuleContext& context) {
   WEIR_RETURN_IF_ERROR(CheckNotNegative("l1", l1));
   WEIR_RETURN_IF_ERROR(CheckNotNegative("l2", l2));
   WEIR_ASSIGN_OR_RETURN(at::Tensor slot, FilledSlot(context, "accumulator", initial));
-  return MakeForDtype(context, [&, l1 = l1, l2 = l2]<typename T>() {
+  return MakeForDtype(context, [&]<typename T>() {
     return MakeElementwise(context, ProximalAdagradNumbers<T>{.l1 = l1, .l2 = l2},
                            {std::move(slot)});
   });

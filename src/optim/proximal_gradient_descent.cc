@@ -31,7 +31,7 @@ RuleOr MakeProximalGradientDescent(const RuleContext& context) {
   const auto [l1, l2] = values;
   WEIR_RETURN_IF_ERROR(CheckNotNegative("l1", l1));
   WEIR_RETURN_IF_ERROR(CheckNotNegative("l2", l2));
-  return MakeForDtype(context, [&, l1 = l1, l2 = l2]<typename T>() {
+  return MakeForDtype(context, [&]<typename T>() {
     return MakeElementwise(context, ProximalGradientDescentNumbers<T>{.l1 = l1, .l2 = l2}, {});
   });
 }
