@@ -24,6 +24,10 @@ struct SessionOptions {
   /// OpenSession initialises the variables that are missing, each exactly once per incarnation of
   /// its store, whoever comes first. false leaves them; reading one is then FailedPrecondition.
   bool initialize = true;
+  /// A node that asks for a type or number of device that its task lacks ("/device:GPU:0") is
+  /// placed on another device of that task, instead of failing the session. Job and task always
+  /// hold. TensorFlow's allow_soft_placement.
+  bool soft_placement = false;
   /// How long to wait for the tasks that the graph's variables need, and for those a plan needs.
   std::chrono::milliseconds start_timeout{60'000};
   /// Limit of one Run when it names none.

@@ -10,8 +10,8 @@
 
 namespace weir::graph {
 
-absl::StatusOr<ColocationGroups> ColocationGroups::Build(const GraphDef& graph) {
-  ColocationGroups groups;
+absl::StatusOr<ColocationGroups> ColocationGroups::Build(const GraphDef& graph, bool soft) {
+  ColocationGroups groups(soft);
   std::vector<std::string> errors;
   groups.ParseRequests(graph, errors);
   groups.JoinVariables(graph);
@@ -47,7 +47,7 @@ void ColocationGroups::JoinVariables(const GraphDef& graph) {
     const int variable = GroupOf(node.inputs[0].node);
     const int user = GroupOf(static_cast<int>(n));
     if (variable == user) continue;
-    absl::StatusOr<DeviceSpec> merged = MergeRequests(request(variable), request(user));
+    absl::StatusOr<DeviceSpec> merged = MergeRequests(request(variable), request(user), soft_);
     if (!merged.ok()) {
       DropRequests(user);
       merged = request(variable);
@@ -70,7 +70,7 @@ void ColocationGroups::JoinColocated(const GraphDef& graph, std::vector<std::str
     const int with = GroupOf(found->second);
     const int group = GroupOf(static_cast<int>(n));
     if (with == group) continue;
-    const absl::StatusOr<DeviceSpec> merged = MergeRequests(request(with), request(group));
+    const absl::StatusOr<DeviceSpec> merged = MergeRequests(request(with), request(group), soft_);
     if (merged.ok()) {
       Unite(with, group, *merged);
     } else {

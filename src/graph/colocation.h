@@ -16,8 +16,9 @@ namespace weir::graph {
 
 class ColocationGroups {
  public:
-  /// InvalidArgument lists every malformed device, unknown colocation and conflict.
-  static absl::StatusOr<ColocationGroups> Build(const GraphDef& graph);
+  /// InvalidArgument lists every malformed device, unknown colocation and conflict. With `soft`,
+  /// one of type or number is none: what is in conflict is dropped.
+  static absl::StatusOr<ColocationGroups> Build(const GraphDef& graph, bool soft = false);
 
   /// The group of a node; groups are named by one of their members.
   int GroupOf(int node) const { return parents_[static_cast<std::size_t>(node)]; }
@@ -34,6 +35,8 @@ class ColocationGroups {
   }
 
  private:
+  explicit ColocationGroups(bool soft) : soft_(soft) {}
+
   struct Group {
     DeviceSpec request;
     std::vector<int> members;
@@ -49,6 +52,7 @@ class ColocationGroups {
   /// The member of `group` whose own request cannot be merged with `other`.
   int FindOpponent(int group, const DeviceSpec& other) const;
 
+  bool soft_;
   std::vector<int> parents_;          // by node: its group
   std::vector<Group> groups_;         // by node; only those of roots are in use
   std::vector<DeviceSpec> requests_;  // by node

@@ -2,8 +2,7 @@
 // no store.
 //
 // - ApplyShardMap, once for a session: variables that are cut into slices become several, and
-// lookups
-//   become gathers from them.
+//   lookups become gathers from them.
 // - PlaceGraph, once for a session: every node gets a full device.
 // - PruneGraph, per (feeds, fetches, targets): only what they need, with Feed and Fetch nodes.
 // - ExpandGradients: cuts the placed graph into segments and writes Backward nodes for Gradients
@@ -40,6 +39,9 @@ struct Signature {
 struct DeviceSet {
   std::vector<DeviceSpec> devices;  // all fields set
   TaskId session_task;              // where a free node goes, on its CPU:0
+  /// Where no device is of the type and number that is asked for, or two that share a device ask
+  /// for different ones, any device of the task will do. Job and task always hold.
+  bool soft_placement = false;
 
   /// CPU:0..cpus_per_task-1 of every task.
   static DeviceSet FromCluster(const ClusterSpec& cluster, const TaskId& session_task,
@@ -50,9 +52,8 @@ struct DeviceSet {
 /// node "n" is still there under that name, with the same first output.
 ///   Variable      one for each slice
 ///   Read          a Read for each slice, concatenated
-///   Lookup        ShardIds where the Lookup was asked for: ids that are out of range end here,
-///   each
-///                 id goes once to the slice that holds it; a Gather from each slice; their rows
+///   Lookup        ShardIds where the Lookup was asked for: ids out of range end here, each id goes
+///                 once to the slice that holds it; a Gather from each slice; their rows
 ///                 concatenated. Of variables that are whole, too.
 ///   Gather        the same, and the rows in the order of the ids
 ///   Apply, Assign, AssignAdd, ScatterAdd, ScatterUpdate

@@ -93,6 +93,15 @@ class Placer {
 
   std::vector<int> Candidates(int group) const {
     const DeviceSpec& request = groups_.request(group);
+    const std::vector<int> candidates = Candidates(group, request);
+    if (!candidates.empty() || !set_.soft_placement) return candidates;
+    DeviceSpec task = request;
+    task.type.reset();
+    task.id.reset();
+    return Candidates(group, task);
+  }
+
+  std::vector<int> Candidates(int group, const DeviceSpec& request) const {
     const bool session_only = FunctionIn(group).has_value();
     std::vector<int> candidates;
     for (std::size_t d = 0; d < devices_.size(); ++d) {
@@ -235,7 +244,8 @@ absl::Status CheckDevices(const DeviceSet& set) {
 
 absl::Status PlaceGraph(GraphDef& graph, const DeviceSet& devices) {
   WEIR_RETURN_IF_ERROR(CheckDevices(devices));
-  WEIR_ASSIGN_OR_RETURN(const ColocationGroups groups, ColocationGroups::Build(graph));
+  WEIR_ASSIGN_OR_RETURN(const ColocationGroups groups,
+                        ColocationGroups::Build(graph, devices.soft_placement));
   return Placer(graph, devices, groups).Run();
 }
 

@@ -388,5 +388,52 @@ TEST(PlacerTest, PlacingAPlacedGraphChangesNothing) {
   }
 }
 
+DeviceSet Soft() {
+  DeviceSet devices = Devices();
+  devices.soft_placement = true;
+  return devices;
+}
+
+TEST(SoftPlacement, TypeAndNumberGiveWayToWhatTheTaskHas) {
+  for (const char* request : {"/job:ps/task:3/device:GPU:0", "/job:ps/task:3/device:CPU:7"}) {
+    TestGraph graph;
+    graph.Aten("a", {}, request);
+    EXPECT_FALSE(Place(graph).ok()) << request;
+    const absl::Status status = PlaceGraph(graph.def, Soft());
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(graph.node("a").device, Cpu("ps", 3)) << request;
+  }
+}
+
+TEST(SoftPlacement, WhatCanBeHadIsKept) {
+  TestGraph graph;
+  graph.Aten("a", {}, "/job:ps/task:3/device:CPU:1");
+  ASSERT_TRUE(PlaceGraph(graph.def, Soft()).ok());
+  EXPECT_EQ(graph.node("a").device, Cpu("ps", 3, 1));
+}
+
+TEST(SoftPlacement, JobAndTaskNeverGiveWay) {
+  for (const char* request : {"/job:ps/task:9/device:CPU:0", "/job:chief/device:GPU:0"}) {
+    TestGraph graph;
+    graph.Aten("a", {}, request);
+    const absl::Status status = PlaceGraph(graph.def, Soft());
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("Cannot assign a device for operation 'a'"));
+  }
+}
+
+TEST(SoftPlacement, ThoseWhoShareADeviceMayAskForDifferentNumbers) {
+  TestGraph graph;
+  graph.Aten("a", {}, "/job:ps/task:1/device:CPU:0");
+  graph.Aten("b", {}, "/job:ps/task:1/device:CPU:1");
+  graph.node("b").colocation = "a";
+  EXPECT_FALSE(Place(graph).ok());
+  const absl::Status status = PlaceGraph(graph.def, Soft());
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(graph.node("a").device, Cpu("ps", 1));
+  EXPECT_EQ(graph.node("b").device, Cpu("ps", 1));
+}
+
 }  // namespace
 }  // namespace weir::graph

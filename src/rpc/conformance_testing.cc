@@ -254,7 +254,7 @@ TEST_P(ControlPlaneConformance, ShutdownGoesThereAndBack) {
 TEST_P(ControlPlaneConformance, OpenSessionGoesThereAndBack) {
   Serve();
   service_.session = {kBig, "[::1]:1", kBig - 1};
-  const SessionRequest request = {SampleGraph(), false, -1, "größe"};
+  const SessionRequest request = {SampleGraph(), false, true, -1, "größe"};
   const auto reply = Call<absl::StatusOr<SessionReply>>([&](Reply<SessionReply> done) {
     client_->OpenSession(SampleCaller(), request, Within(seconds(15)), done);
   });
@@ -263,6 +263,7 @@ TEST_P(ControlPlaneConformance, OpenSessionGoesThereAndBack) {
   EXPECT_EQ(service_.method, "OpenSession");
   EXPECT_EQ(service_.caller, SampleCaller());
   EXPECT_EQ(service_.session_request.initialize, request.initialize);
+  EXPECT_EQ(service_.session_request.soft_placement, request.soft_placement);
   EXPECT_EQ(service_.session_request.start_timeout_ms, request.start_timeout_ms);
   EXPECT_EQ(service_.session_request.cluster_name, request.cluster_name);
   EXPECT_EQ(Difference(request.graph, service_.session_request.graph), "");

@@ -74,6 +74,7 @@ struct PlanRegistration {
 struct SessionRequest {
   GraphDef graph;
   bool initialize = true;
+  bool soft_placement = false;
   std::int64_t start_timeout_ms = 60'000;
   std::string cluster_name;
 };

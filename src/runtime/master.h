@@ -54,6 +54,7 @@ class MasterSession {
  public:
   struct Settings {
     bool initialize = true;
+    bool soft_placement = false;
     Duration start_timeout{};
     int max_plans = 64;
   };

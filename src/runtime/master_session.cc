@@ -95,8 +95,9 @@ absl::StatusOr<std::shared_ptr<MasterSession>> Master::OpenSession(
   WEIR_RETURN_IF_ERROR(graph::Validate(graph, /*allow_internal=*/false));
   WEIR_ASSIGN_OR_RETURN(const graph::ShardMap shards, graph::ShardMapOf(graph));
   WEIR_ASSIGN_OR_RETURN(graph, graph::ApplyShardMap(std::move(graph), shards));
-  WEIR_RETURN_IF_ERROR(
-      graph::PlaceGraph(graph, graph::DeviceSet::FromCluster(*env_.cluster, env_.self.task)));
+  graph::DeviceSet devices = graph::DeviceSet::FromCluster(*env_.cluster, env_.self.task);
+  devices.soft_placement = settings.soft_placement;
+  WEIR_RETURN_IF_ERROR(graph::PlaceGraph(graph, devices));
   const auto variables = VariablesByTask(graph);
   const std::vector<TaskId> remote = RemoteTasks(variables, env_.self.task);
   const TimePoint deadline = env_.scheduler->Now() + settings.start_timeout;

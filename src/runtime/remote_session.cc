@@ -188,6 +188,7 @@ absl::Status RemoteBackend::Open(const Graph& graph, const SessionOptions& optio
                           control_->OpenSession(Caller(),
                                                 {.graph = graph.def(),
                                                  .initialize = options.initialize,
+                                                 .soft_placement = options.soft_placement,
                                                  .start_timeout_ms = options.start_timeout.count(),
                                                  .cluster_name = {}},
                                                 {.deadline = deadline, .wait_for_ready = true},

@@ -129,6 +129,7 @@ absl::StatusOr<Session> Server::OpenSession(const Graph& graph, const SessionOpt
   WEIR_RETURN_IF_ERROR(graph.status());
   WEIR_ASSIGN_OR_RETURN(auto session, master_.OpenSession(graph.def(), graph.functions(),
                                                           {.initialize = options.initialize,
+                                                           .soft_placement = options.soft_placement,
                                                            .start_timeout = options.start_timeout,
                                                            .max_plans = options.max_plans}));
   return MakeLocalSession(&master_, std::move(session), graph, options, &scheduler_);

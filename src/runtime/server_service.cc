@@ -88,10 +88,11 @@ absl::StatusOr<rpc::SessionReply> Server::OpenSession(const rpc::Caller& caller,
   constexpr auto kLongest = static_cast<std::int64_t>(ClientSteps::kTimeoutMsMax);
   const auto start_timeout =
       std::chrono::milliseconds(std::clamp<std::int64_t>(request.start_timeout_ms, 0, kLongest));
-  WEIR_ASSIGN_OR_RETURN(
-      auto session,
-      master_.OpenSession(std::move(request.graph), /*functions=*/{},
-                          {.initialize = request.initialize, .start_timeout = start_timeout}));
+  WEIR_ASSIGN_OR_RETURN(auto session,
+                        master_.OpenSession(std::move(request.graph), /*functions=*/{},
+                                            {.initialize = request.initialize,
+                                             .soft_placement = request.soft_placement,
+                                             .start_timeout = start_timeout}));
   WEIR_ASSIGN_OR_RETURN(const std::uint64_t number,
                         clients_.AddSession(caller.from_incarnation, std::move(session)));
   return rpc::SessionReply{

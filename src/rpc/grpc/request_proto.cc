@@ -82,6 +82,7 @@ absl::StatusOr<v1::OpenSessionRequest> MakeOpenSessionRequest(const Caller& call
   auto request = RequestFrom<v1::OpenSessionRequest>(caller);
   WEIR_RETURN_IF_ERROR(ToProto(session.graph, request.mutable_graph()));
   request.set_initialize(session.initialize);
+  request.set_soft_placement(session.soft_placement);
   request.set_start_timeout_ms(session.start_timeout_ms);
   request.set_cluster_name(session.cluster_name);
   return request;
@@ -167,6 +168,7 @@ absl::StatusOr<Method<absl::StatusOr<SessionReply>>> MethodFromProto(
   SessionRequest session;
   WEIR_ASSIGN_OR_RETURN(session.graph, FromProto(request.graph()));
   session.initialize = request.initialize();
+  session.soft_placement = request.soft_placement();
   session.start_timeout_ms = request.start_timeout_ms();
   session.cluster_name = request.cluster_name();
   return [caller, session = std::move(session)](TaskService& service) mutable {
