@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
 #include "cli/flag_checks.h"
+#include "cli/launch_plan.h"
 #include "cli/local_cluster.h"
 #include "cli/signals.h"
 #include "cli/summary.h"
@@ -21,6 +23,15 @@ namespace {
 constexpr int kPollMs = 50;
 constexpr std::chrono::seconds kGraceAfterLoss{2};
 
+/// The ports are given back at once: what is told is how it would be, not a reservation.
+absl::StatusOr<LaunchResult> TellWhatWouldStart(const LaunchOptions& options) {
+  WEIR_ASSIGN_OR_RETURN(const ReservedPorts ports,
+                        ReservedPorts::Find(options.ps + options.workers));
+  WEIR_ASSIGN_OR_RETURN(const ClusterSpec cluster, LocalCluster(options.ps, ports.ports()));
+  std::printf("%s", DescribeLaunch(cluster, options.command).c_str());
+  return LaunchResult{};
+}
+
 }  // namespace
 
 absl::StatusOr<LaunchResult> Launch(const LaunchOptions& options) {
@@ -28,6 +39,7 @@ absl::StatusOr<LaunchResult> Launch(const LaunchOptions& options) {
     return absl::InvalidArgumentError("a job needs at least one worker");
   if (options.command.empty())
     return absl::InvalidArgumentError("nothing to launch: weir launch ... -- ./program arguments");
+  if (options.dry_run) return TellWhatWouldStart(options);
   Launcher launcher(options);
   WEIR_RETURN_IF_ERROR(launcher.Start());
   return launcher.Run();
@@ -50,8 +62,8 @@ absl::Status Launcher::Start() {
 }
 
 absl::Status Launcher::StartTask(const ClusterSpec& cluster, const TaskId& task) {
-  WEIR_ASSIGN_OR_RETURN(Child child, Child::Start(task.ToString(), options_.command,
-                                                  {{"TF_CONFIG", TfConfig(cluster, task)}}));
+  WEIR_ASSIGN_OR_RETURN(
+      Child child, Child::Start(task.ToString(), options_.command, TaskEnvironment(cluster, task)));
   tasks_.push_back(std::make_unique<LaunchedTask>(std::move(child), task.job == "ps",
                                                   options_.quiet ? nullptr : &console_));
   return absl::OkStatus();

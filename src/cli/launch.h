@@ -25,6 +25,8 @@ struct LaunchOptions {
   std::string summary;
   double stop_timeout_s = 5;
   bool no_progress = false;
+  /// Tells what would be started, on standard output, and starts nothing.
+  bool dry_run = false;
   /// Nothing is shown unless something fails; for benchmarks.
   bool quiet = false;
 };
@@ -34,7 +36,8 @@ struct LaunchResult {
   std::vector<TaskReport> reports;  // the last one of each task
 };
 
-/// Runs the job to its end. The exit code is 0 when every task ended well, 1 when one did not, 128
+/// Runs the job to its end; a dry run starts nothing, takes no port and has exit code 0. The exit
+/// code is 0 when every task ended well, 1 when one did not, 128
 /// and the signal's number when it was interrupted. InvalidArgument, Unavailable or NotFound when
 /// it could not be started.
 absl::StatusOr<LaunchResult> Launch(const LaunchOptions& options);

@@ -37,6 +37,9 @@ void AddLaunchCommand(CLI::App& weir, int& exit_code) {
                    "Seconds for an orderly end before what is left is killed")
       ->capture_default_str()
       ->check(SecondsFlag());
+  command->add_flag("--dry-run", options->dry_run,
+                    "Print the spec, and each task's address, environment and command line; start "
+                    "nothing");
   command->add_flag("--no-progress", options->no_progress, "No progress line");
   command->add_option("command", options->command, "The program and its arguments, after --")
       ->required();

@@ -195,6 +195,21 @@ TEST(LaunchTest, APsThatServesNobodyIsAFailure) {
   EXPECT_THAT(launcher.Output(), HasSubstr("ps:0 ended with code 0"));
 }
 
+TEST(LaunchTest, ADryRunTellsEveryTaskAndStartsNone) {
+  const std::string path = testing::TempDir() + "weir_dry_run_was_started";
+  Process launcher(
+      {kWeir, "launch", "--ps", "1", "--workers", "2", "--dry-run", "--", "/bin/touch", path});
+  EXPECT_EQ(launcher.Wait(seconds(10)), 0) << launcher.Output();
+  EXPECT_FALSE(std::ifstream(path).is_open()) << launcher.Output();
+  const std::string output = launcher.Output();
+  EXPECT_THAT(output, HasSubstr("cluster 'ps=127.0.0.1:"));
+  for (const char* task :
+       {"ps:0 at 127.0.0.1:", "worker:0 at 127.0.0.1:", "worker:1 at 127.0.0.1:"})
+    EXPECT_THAT(output, HasSubstr(task));
+  EXPECT_EQ(Count(output, "TF_CONFIG="), 3) << output;
+  EXPECT_EQ(Count(output, "/bin/touch " + path), 3) << output;
+}
+
 TEST(LaunchTest, AProgramThatIsNotThereIsSaidSo) {
   Process launcher({kWeir, "launch", "--", "/no/such/program"});
   EXPECT_EQ(launcher.Wait(seconds(10)), 1);
