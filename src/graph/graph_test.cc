@@ -211,7 +211,7 @@ TEST(GraphDevices, WhatTouchesAVariableFollowsIt) {
   EXPECT_EQ(DeviceOf(graph, graph.IsInitialized(w)), "");
 }
 
-TEST(GraphDevices, BadStringsNameTheOpAndTheString) {
+TEST(GraphDevices, BadStringsNameTheOpAndTheString) {  // C4-07
   for (const char* bad : {"/jobs:ps/task:0", "/job:ps/task:x", "job:ps", "/job:ps/task:-1"}) {
     Graph graph;
     DeviceScope scope(graph, bad);

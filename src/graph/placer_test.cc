@@ -140,7 +140,7 @@ const Row kHandles[] = {
        g.at(g.Apply(w, g.Const("g"))).device = "/job:ps/task:3";
      },
      {{"w", Cpu("ps", 3)}, {"w/apply", Cpu("ps", 3)}}},
-    {"SlotsLiveWithTheirVariable",  // model code in a worker's scope, two variables
+    {"SlotsLiveWithTheirVariable",  // C4-08: model code in a worker's scope, two variables
      [](TestGraph& g) {
        for (const char* name : {"v", "w"}) {
          const Edge handle =
@@ -186,7 +186,7 @@ const Row kColocation[] = {
      "Cannot colocate nodes 'both' and 'colocated': Cannot merge devices with incompatible jobs: "
      "'/job:ps/task:1' and '/job:worker/task:0' ('there' asks for /job:worker/task:0, 'in' asks "
      "for /job:ps/task:1)"},
-    {"GroupWithUnsatisfiableReferenceConnections",
+    {"GroupWithUnsatisfiableReferenceConnections",  // C4-08
      [](TestGraph& g) {
        const Edge v = g.Variable("v", {2}, "/job:ps/task:0");
        const Edge w = g.Variable("w", {2}, "/job:ps/task:1");
@@ -318,7 +318,7 @@ TEST(PlacerTest, DeviceThatExistsButHasNoKernels) {
                         "devices is available."));
 }
 
-TEST(PlacerTest, ErrorsSayWhatThereIs) {
+TEST(PlacerTest, ErrorsSayWhatThereIs) {  // C4-07
   const auto message = [](const std::string& device) {
     TestGraph graph;
     graph.Aten("a", {}, device);

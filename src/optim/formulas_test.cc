@@ -245,7 +245,7 @@ TEST_P(FormulasTest, Sparse) {
 }
 
 // An update without any row is still an update.
-TEST_P(FormulasTest, NoRowsAtAll) {
+TEST_P(FormulasTest, NoRowsAtAll) {  // C5-14
   ApplyRows(*rule_, {}, at::zeros({0, kWidth}, at::kDouble));
   if (GetParam().moves_every_row)
     for (Element& element : elements_) GetParam().formula(element, 0, 1);

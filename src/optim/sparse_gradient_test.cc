@@ -25,7 +25,7 @@ absl::Status ErrorOf(const at::Tensor& indices, const at::Tensor& values) {
   return CheckSparseGradient(*VariableOf(at::zeros({5, 2})), indices, values).status();
 }
 
-TEST(SparseGradientTest, AnIdThatIsNoRowNamesItselfTheVariableAndItsRows) {
+TEST(SparseGradientTest, AnIdThatIsNoRowNamesItselfTheVariableAndItsRows) {  // C5-12
   for (const std::int64_t id : {std::int64_t{-1}, std::int64_t{5}, std::int64_t{1} << 62}) {
     const absl::Status status = ErrorOf(Ids({0, id}), at::zeros({2, 2}));
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -57,7 +57,7 @@ TEST(SparseGradientTest, AnyLayoutAndInt32AreTaken) {
   EXPECT_TRUE(at::equal(gradient->values, at::tensor({0.F, 2.F, 1.F, 3.F}).reshape({2, 2})));
 }
 
-TEST(SparseGradientTest, DuplicatesAreSummedAndRowsRise) {
+TEST(SparseGradientTest, DuplicatesAreSummedAndRowsRise) {  // C5-01
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
     const at::Tensor values = at::tensor({1, 2, 4, 8, 16}, dtype).reshape({5, 1});
     const SparseGradient sum = SumDuplicates({.indices = Ids({3, 0, 3, 2, 3}), .values = values});

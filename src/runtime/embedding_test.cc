@@ -150,9 +150,9 @@ TEST_P(SlicedTableTest, AnIdOutOfRangeIsNamedWithItsVariableAndTheRowsItHas) {
   for (const std::int64_t id : {std::int64_t{-1}, kRows, std::int64_t{1} << 62}) {
     const auto result = session.Run({{model.ids, Ids({3, id})}}, {rows});
     EXPECT_TRUE(absl::IsInvalidArgument(result.status())) << result.status();
-    EXPECT_THAT(
-        std::string(result.status().message()),
-        HasSubstr("id " + std::to_string(id) + " is out of range: variable \"table\" has 23 rows"));
+    EXPECT_THAT(std::string(result.status().message()),
+                HasSubstr("id " + std::to_string(id) +
+                          " at position 1 is out of range: variable \"table\" has 23 rows"));
   }
   EXPECT_TRUE(session.Run({{model.ids, Ids({3})}}, {rows}).ok());
 }

@@ -35,9 +35,9 @@ absl::StatusOr<at::Tensor> CheckRowIds(const VariableDef& variable, const at::Te
                                           static_cast<std::size_t>(plain.numel()));
   const auto bad = std::ranges::find_if(all, [&](std::int64_t id) { return id < 0 || id >= rows; });
   if (bad == all.end()) return plain;
-  return absl::InvalidArgumentError(absl::StrCat(what, ": id ", *bad,
-                                                 " is out of range: variable \"", variable.name,
-                                                 "\" has ", rows, " rows"));
+  return absl::InvalidArgumentError(absl::StrCat(what, ": id ", *bad, " at position ",
+                                                 bad - all.begin(), " is out of range: variable \"",
+                                                 variable.name, "\" has ", rows, " rows"));
 }
 
 absl::Status CheckRows(const VariableDef& variable, const at::Tensor& ids, const at::Tensor& values,

@@ -21,9 +21,11 @@ namespace {
 
 using graph::RowShards;
 
-absl::Status OutOfRange(std::int64_t id, const std::string& variable, std::int64_t rows) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("id ", id, " is out of range: variable \"", variable, "\" has ", rows, " rows"));
+absl::Status OutOfRange(std::int64_t id, std::size_t position, const std::string& variable,
+                        std::int64_t rows) {
+  return absl::InvalidArgumentError(absl::StrCat("id ", id, " at position ", position,
+                                                 " is out of range: variable \"", variable,
+                                                 "\" has ", rows, " rows"));
 }
 
 std::span<std::int64_t> Numbers(const at::Tensor& tensor) {
@@ -88,7 +90,7 @@ class ShardIdsKernel final : public Kernel {
     asked.reserve(ids.size());
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] < 0 || ids[i] >= shards_.rows())
-        return OutOfRange(ids[i], variable_, shards_.rows());
+        return OutOfRange(ids[i], i, variable_, shards_.rows());
       asked.push_back({.place = shards_.PlaceOf(ids[i]), .at = i});
     }
     return asked;
@@ -149,8 +151,10 @@ class SumRowsKernel final : public Kernel {
       return absl::InvalidArgumentError("the values are not one for each id");
     }
     const at::Tensor places = store::ToPlain(ids).clone();
-    for (std::int64_t& id : Numbers(places)) {
-      if (id < 0 || id >= shards_.rows()) return OutOfRange(id, variable_, shards_.rows());
+    const std::span<std::int64_t> all_ids = Numbers(places);
+    for (std::size_t i = 0; i < all_ids.size(); ++i) {
+      std::int64_t& id = all_ids[i];
+      if (id < 0 || id >= shards_.rows()) return OutOfRange(id, i, variable_, shards_.rows());
       id = shards_.PlaceOf(id);
     }
     const optim::SparseGradient parts{.indices = places, .values = store::ToPlain(values)};

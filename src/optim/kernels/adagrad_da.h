@@ -17,7 +17,7 @@ struct AdagradDaStep {
   WEIR_STEP void operator()(T g, T& w, T& sum, T& squares) const {
     sum = sum + g;
     squares = squares + g * g;
-    w = -(Shrink(sum, l1_t) * lr) / (l2_t_lr + Sqrt(squares));
+    w = (T(0) - Shrink(sum, l1_t) * lr) / (l2_t_lr + Sqrt(squares));
   }
 };
 

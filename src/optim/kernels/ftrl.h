@@ -34,7 +34,7 @@ struct FtrlStep {
     const T sum = n + g * g;
     const T root_of_sum = root(sum);
     z = z + (g + two_shrinkage * w) - (root_of_sum - root(n)) / lr * w;
-    w = -Shrink(z, l1) / (root_of_sum / lr + two_l2);
+    w = (T(0) - Shrink(z, l1)) / (root_of_sum / lr + two_l2);
     n = sum;
   }
 };

@@ -38,12 +38,13 @@ WEIR_STEP double Power(double x, double y) {
   return __builtin_pow(x, y);
 }
 
-/// sgn(x) * max(|x| - threshold, 0): what an L1 term of that weight makes of x. NaN stays NaN.
+/// sgn(x) * max(|x| - threshold, 0): what an L1 term of that weight makes of x. NaN stays NaN. A
+/// zero is +0, not -0, which some would print.
 template <typename T>
 WEIR_STEP T Shrink(T x, T threshold) {
   const T rest = Abs(x) - threshold;
   const T magnitude = rest < T(0) ? T(0) : rest;
-  return x < T(0) ? -magnitude : magnitude;
+  return x < T(0) ? T(0) - magnitude : magnitude;
 }
 
 }  // namespace weir::optim
