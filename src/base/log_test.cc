@@ -57,7 +57,7 @@ TEST_F(LoggerTest, StderrLinesCarryTimeLevelAndPrefix) {
 
 const TimePoint kStart = TimePoint(seconds(100));
 
-TEST(LogLimiterTest, WritesOnceThenACount) {
+TEST(LogLimiterTest, WritesOnceThenACount) {  // C9-01
   LogLimiter limiter(seconds(10));
   EXPECT_EQ(limiter.Admit("late", "late gradient of step 1", kStart), "late gradient of step 1");
   EXPECT_EQ(limiter.Admit("late", "late gradient of step 2", kStart + seconds(1)), std::nullopt);

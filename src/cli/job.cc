@@ -61,6 +61,27 @@ cli::JobOptions OptionsWith(const JobDefaults& defaults) {
   return options;
 }
 
+/// "worker:2 (host:port)" for each task of the cluster; "" for one of the ps job, which serves.
+std::vector<std::string> NamesOfWorkers(const ClusterSpec& cluster) {
+  std::vector<std::string> names;
+  for (const TaskId& task : cluster.AllTasks()) {
+    const std::string address = cluster.Address(task)->ToString();
+    names.push_back(task.job == kPsJob ? "" : task.ToString() + " (" + address + ")");
+  }
+  return names;
+}
+
+/// Says so when the others have made all the steps before this worker came.
+absl::Status SayIfOver(Graph& graph, Session& session, std::int64_t step_limit, Logger& logger) {
+  const int read = graph.FindNode(std::string(kGlobalStepName) + "/read");
+  if (step_limit < 0 || read < 0) return absl::OkStatus();
+  WEIR_ASSIGN_OR_RETURN(const RunResult result, session.Run({}, {Output(&graph, read, 0)}));
+  const auto step = result[0].item<std::int64_t>();
+  if (step >= step_limit)
+    logger.Info(absl::StrFormat("training has ended already, at step %d of %d", step, step_limit));
+  return absl::OkStatus();
+}
+
 bool HasLauncher() {
   return std::getenv(cli::kReportFdVariable) != nullptr;
 }
@@ -145,7 +166,7 @@ class Job::Impl {
     const std::string meeting_place = cluster.NumTasks(kPsJob) > 0 ? kPsJob : "worker";
     return cli::WorkerBarrier(
         graph, {.device = "/job:" + meeting_place + "/task:0",
-                .slots = static_cast<int>(tasks.size()),
+                .names = NamesOfWorkers(cluster),
                 .own_slot = static_cast<int>(self - tasks.begin()),
                 .token = cli::WorkerBarrier::MakeToken(server->identity().incarnation),
                 .is_alive = [tasks, asker = std::make_shared<cli::TaskLiveness>(cluster)](
@@ -213,7 +234,8 @@ absl::StatusOr<Job> Job::FromCommandLine(int* argc, char** argv, const JobDefaul
   if (WantsHelp(*argc, argv)) return HelpStatus(FlagsHelp(defaults));
   WEIR_ASSIGN_OR_RETURN(const cli::JobOptions options,
                         cli::TakeJobFlags(argc, argv, OptionsWith(defaults)));
-  WEIR_ASSIGN_OR_RETURN(cli::Role role, cli::FindRole(options, std::getenv("TF_CONFIG")));
+  WEIR_ASSIGN_OR_RETURN(cli::Role role, cli::FindRole(options, std::getenv("TF_CONFIG"),
+                                                      cli::FindStartedTogether(std::getenv)));
   WEIR_ASSIGN_OR_RETURN(const LogLevel level, cli::ParseLogLevel(options.log_level));
   cli::BlockStopSignals();  // before the first thread: the watcher takes them
   cli::TuneProcess(options.threads);
@@ -311,6 +333,7 @@ absl::StatusOr<Session> Job::OpenSession(Graph& graph) {
     WEIR_RETURN_IF_ERROR(
         impl_->barrier->Meet(session, workers, options.start_timeout, *impl_->logger));
   }
+  WEIR_RETURN_IF_ERROR(SayIfOver(graph, session, flags.steps, *impl_->logger));
   session.SetObserver(
       [monitor = &impl_->monitor](const StepReport& step) { monitor->OnStep(step); });
   impl_->Begin();

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "cli/flag_checks.h"
 #include "cli/free_port.h"
@@ -50,7 +52,7 @@ void AddJobFlags(CLI::App& app, JobOptions& options) {
       ->capture_default_str();
 
   const std::string network = "Network";
-  app.add_option("--bind", options.bind_host, "Interface to listen on")
+  app.add_option("--bind", options.bind_host, "Address of this host to listen on")
       ->group(network)
       ->capture_default_str();
   app.add_flag("--insecure", options.insecure,
@@ -134,7 +136,17 @@ absl::StatusOr<JobOptions> TakeJobFlags(int* argc, char** argv, JobOptions defau
   return options;
 }
 
-absl::StatusOr<Role> FindRole(const JobOptions& options, const char* tf_config) {
+StartedTogether FindStartedTogether(const std::function<const char*(const char*)>& get) {
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    const char* const value = get(variable);
+    int size = 0;
+    if (value != nullptr && absl::SimpleAtoi(value, &size) && size > 1) return {size, variable};
+  }
+  return {};
+}
+
+absl::StatusOr<Role> FindRole(const JobOptions& options, const char* tf_config,
+                              const StartedTogether& together) {
   if (!options.cluster.empty() || !options.cluster_file.empty()) {
     WEIR_ASSIGN_OR_RETURN(ClusterSpec cluster, ClusterFromFlags(options));
     if (options.job.empty() || options.task < 0) {
@@ -151,6 +163,13 @@ absl::StatusOr<Role> FindRole(const JobOptions& options, const char* tf_config) 
   if (tf_config != nullptr && *tf_config != '\0') {
     WEIR_ASSIGN_OR_RETURN(TaskConfig config, TaskConfig::ParseTfConfig(tf_config));
     return Role{std::move(config), "TF_CONFIG"};
+  }
+  if (together.size > 1) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        together.variable, " says that ", together.size,
+        " processes were started together, but this one would be a cluster of its own, 1 of 1, and "
+        "so would each of them: Weir takes no role from MPI, give each --cluster, --job and "
+        "--task, or TF_CONFIG"));
   }
   WEIR_ASSIGN_OR_RETURN(const ReservedPorts reserved, ReservedPorts::Find(1));
   WEIR_ASSIGN_OR_RETURN(ClusterSpec cluster, ClusterSpec::ParseFlag(absl::StrCat(

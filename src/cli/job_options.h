@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -55,9 +56,19 @@ struct Role {
   std::string source;  // "--cluster", "--cluster-file", "TF_CONFIG", "a cluster of its own"
 };
 
+/// What mpirun and its like tell a process: it is one of `size`.
+struct StartedTogether {
+  int size = 1;
+  std::string variable;  // that says so
+};
+/// From OMPI_COMM_WORLD_SIZE or PMI_SIZE; `get` looks a variable up as std::getenv does.
+StartedTogether FindStartedTogether(const std::function<const char*(const char*)>& get);
+
 /// Flags first, then `tf_config` (the variable's value, null when it is not set), else a cluster of
-/// one worker on a free port.
-absl::StatusOr<Role> FindRole(const JobOptions& options, const char* tf_config);
+/// one worker on a free port. Of several processes that were started together none may be a cluster
+/// of its own: that is FailedPrecondition.
+absl::StatusOr<Role> FindRole(const JobOptions& options, const char* tf_config,
+                              const StartedTogether& together = {});
 
 absl::StatusOr<LogLevel> ParseLogLevel(const std::string& text);
 

@@ -86,6 +86,27 @@ TEST(RoleTest, FlagsComeBeforeTfConfig) {
   EXPECT_EQ(FindRole({}, nullptr)->config.task, (TaskId{"worker", 0}));
 }
 
+// C9-09: each of four processes would be worker 0 of 1, all would train and write the same files.
+TEST(RoleTest, ProcessesThatMpiStartedAreNotEachAClusterOfItsOwn) {
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    const auto together = FindStartedTogether(
+        [&](const char* name) { return std::string(name) == variable ? "4" : nullptr; });
+    const auto role = FindRole({}, nullptr, together);
+    EXPECT_EQ(role.status().code(), absl::StatusCode::kFailedPrecondition);
+    for (const char* part : {variable, "4 processes", "1 of 1", "--cluster", "TF_CONFIG"})
+      EXPECT_THAT(std::string(role.status().message()), HasSubstr(part));
+    JobOptions options;
+    options.cluster = "worker=127.0.0.1:7000";
+    options.job = "worker";
+    options.task = 0;
+    EXPECT_TRUE(FindRole(options, nullptr, together).ok());
+  }
+  for (const char* value : {"1", "", "many"}) {
+    const auto alone = FindStartedTogether([&](const char*) { return value; });
+    EXPECT_TRUE(FindRole({}, nullptr, alone).ok()) << value;
+  }
+}
+
 TEST(RoleTest, HalfARoleIsRefused) {
   JobOptions options;
   options.cluster = "ps=127.0.0.1:7000";

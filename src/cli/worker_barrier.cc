@@ -7,7 +7,9 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "cli/report.h"
 
@@ -18,6 +20,7 @@ constexpr std::chrono::milliseconds kPollEvery{5};
 constexpr std::chrono::milliseconds kAskAgainAfter{500};
 constexpr std::chrono::seconds kLineEvery{5};
 constexpr char kNothing[] = "";
+constexpr std::size_t kNamedMax = 8;
 
 at::Tensor ToTensor(const std::vector<std::int64_t>& values) {
   return at::tensor(values, at::kLong);
@@ -37,15 +40,16 @@ std::int64_t WorkerBarrier::MakeToken(std::uint64_t incarnation) {
 
 WorkerBarrier::WorkerBarrier(Graph& graph, Options options) : options_(std::move(options)) {
   const std::string prefix = kOwnVariablePrefix;
+  const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(options_.names.size())};
   {
     DeviceScope scope(graph, options_.device);
     // Workers change one element each, by adding: locked, so that none is lost.
     const VariableOptions variable = {.trainable = false, .use_locking = true};
-    slots_ = graph.Variable(prefix + "worker_slots", Zeros({options_.slots}, at::kLong), variable);
-    met_ = graph.Variable(prefix + "workers_met", Zeros({options_.slots}, at::kLong), variable);
+    slots_ = graph.Variable(prefix + "worker_slots", Zeros(shape, at::kLong), variable);
+    met_ = graph.Variable(prefix + "workers_met", Zeros(shape, at::kLong), variable);
   }
-  delta_ = graph.Placeholder(prefix + "slot_delta", at::kLong, {options_.slots});
-  members_ = graph.Placeholder(prefix + "members", at::kLong, {options_.slots});
+  delta_ = graph.Placeholder(prefix + "slot_delta", at::kLong, shape);
+  members_ = graph.Placeholder(prefix + "members", at::kLong, shape);
   add_to_slots_ = graph.AssignAdd(slots_, delta_, prefix + "set_slot");
   write_met_ = graph.Assign(met_, members_, prefix + "write_met");
 }
@@ -86,6 +90,17 @@ WorkerBarrier::Tokens WorkerBarrier::Alive(const Tokens& slots) {
   return alive;
 }
 
+std::string WorkerBarrier::Missing(const Tokens& alive) const {
+  std::vector<std::string> missing;
+  for (std::size_t i = 0; i < alive.size(); ++i) {
+    if (alive[i] == 0 && !options_.names[i].empty()) missing.push_back(options_.names[i]);
+  }
+  const std::size_t named = std::min(missing.size(), kNamedMax);
+  std::string text = absl::StrJoin(missing.begin(), missing.begin() + named, ", ");
+  if (missing.size() > named) absl::StrAppend(&text, " and ", missing.size() - named, " more");
+  return text;
+}
+
 absl::Status WorkerBarrier::Poll(Duration timeout, Logger& logger,
                                  const std::function<absl::StatusOr<std::string>()>& what_lacks) {
   const TimePoint began = std::chrono::steady_clock::now();
@@ -116,7 +131,8 @@ absl::Status WorkerBarrier::Meet(Session& session, int workers, Duration timeout
     }
     WEIR_ASSIGN_OR_RETURN(const Tokens met, Look(session, met_));
     if (met[static_cast<std::size_t>(options_.own_slot)] == options_.token) return kNothing;
-    return absl::StrFormat("%d of %d workers are ready", CountSet(alive), workers);
+    return absl::StrFormat("%d of %d workers are ready, missing %s,", CountSet(alive), workers,
+                           Missing(alive));
   });
 }
 

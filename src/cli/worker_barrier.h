@@ -36,10 +36,10 @@ class WorkerBarrier {
   using IsAlive = std::function<bool(int slot, std::int64_t token)>;
 
   struct Options {
-    std::string device;      // of the variables
-    int slots = 0;           // how many tasks might take part
-    int own_slot = 0;        // below `slots`
-    std::int64_t token = 0;  // MakeToken of this process
+    std::string device;              // of the variables
+    std::vector<std::string> names;  // of who might take part, one a slot; "" is never missed
+    int own_slot = 0;                // one of them
+    std::int64_t token = 0;          // MakeToken of this process
     IsAlive is_alive;
   };
 
@@ -49,7 +49,7 @@ class WorkerBarrier {
   WorkerBarrier(Graph& graph, Options options);
 
   /// Takes this worker's slot and blocks until `workers` are there. Logs a line every 5 s;
-  /// DeadlineExceeded says how many are there.
+  /// DeadlineExceeded says how many are there and who is not.
   absl::Status Meet(Session& session, int workers, Duration timeout, Logger& logger);
 
   /// Gives the slot up: this worker needs the others no more.
@@ -65,6 +65,8 @@ class WorkerBarrier {
   /// The tokens of `slots` whose processes run; 0 for others.
   Tokens Alive(const Tokens& slots);
   bool Asked(int slot, std::int64_t token);
+  /// Who is not among `alive`, for a message: the first few by name.
+  std::string Missing(const Tokens& alive) const;
   /// Calls `what_lacks` every few milliseconds until it says that nothing does ("").
   absl::Status Poll(Duration timeout, Logger& logger,
                     const std::function<absl::StatusOr<std::string>()>& what_lacks);

@@ -97,7 +97,7 @@ TEST(ClusterSpecTest, AddressOfAMissingTaskNamesWhatThereIs) {
 }
 
 // The strings of a report about devices that match nothing: a wrong one is known before any step.
-TEST(ClusterSpecTest, DeviceStringsAgainstACluster) {
+TEST(ClusterSpecTest, DeviceStringsAgainstACluster) {  // C4-07
   const ClusterSpec spec = Flag("ps=a:1,a:2,a:3,a:4");
   const auto address = [&](std::string_view text) -> absl::StatusOr<HostPort> {
     const auto device = DeviceSpec::Parse(text);
@@ -180,7 +180,7 @@ TEST(ClusterSpecTest, PortZeroIsRefusedInAFixedList) {
 }
 
 // Handed to another machine, a loopback address makes a task talk to itself.
-TEST(ClusterSpecTest, LoopbackAmongOtherMachinesIsRefused) {
+TEST(ClusterSpecTest, LoopbackAmongOtherMachinesIsRefused) {  // C1-02
   EXPECT_THAT(JsonError(R"({"worker": ["localhost:2222", "127.0.0.3:2223"]})"),
               AllOf(HasSubstr("worker[0]: localhost:2222"), HasSubstr("worker[1]"),
                     HasSubstr("127.0.0.3:2223")));

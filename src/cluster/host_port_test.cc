@@ -28,7 +28,7 @@ void ExpectRefused(const std::string& text) {
 }
 
 // Every line of the list is in one group of the expectations, so that none is left untried.
-TEST(HostPortTest, ParsesOrRefusesOddAddressesAsListed) {
+TEST(HostPortTest, ParsesOrRefusesOddAddressesAsListed) {  // C1-10
   const auto expected = nlohmann::json::parse(ReadTestdata("C1-10.expected.json"));
   std::vector<std::string> tried;
   for (const auto& row : expected["ok"]) {

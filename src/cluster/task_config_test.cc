@@ -53,21 +53,21 @@ TEST(TaskConfigTest, ReadsTheIndexAsTextToo) {
   EXPECT_EQ(config->task, (TaskId{"ps", 1}));
 }
 
-TEST(TaskConfigTest, TaskTypeThatIsNoJobIsRefusedWithTheJobs) {
+TEST(TaskConfigTest, TaskTypeThatIsNoJobIsRefusedWithTheJobs) {  // C1-05
   EXPECT_THAT(ErrorOf(ReadTestdata("C1-05a.json")),
               AllOf(HasSubstr("chief:0"), HasSubstr("its jobs are worker")));
 }
 
-TEST(TaskConfigTest, TaskIndexOutOfRangeIsRefusedWithTheRange) {
+TEST(TaskConfigTest, TaskIndexOutOfRangeIsRefusedWithTheRange) {  // C1-05
   EXPECT_THAT(ErrorOf(ReadTestdata("C1-05b.json")),
               AllOf(HasSubstr("worker:1"), HasSubstr("job worker has tasks 0..0")));
 }
 
-TEST(TaskConfigTest, BothEmptyAddressesAreReported) {
+TEST(TaskConfigTest, BothEmptyAddressesAreReported) {  // C1-06
   EXPECT_EQ(ErrorOf(ReadTestdata("C1-06.json")), "chief[0]: empty address; ps[1]: empty address");
 }
 
-TEST(TaskConfigTest, OneAddressForTwoTasksIsReported) {
+TEST(TaskConfigTest, OneAddressForTwoTasksIsReported) {  // C1-07
   EXPECT_EQ(ErrorOf(ReadTestdata("C1-07.json")),
             "address 127.0.0.1:7000 is given to ps:0 and ps:1");
 }

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/log.h"
 #include "base/status.h"
 
 namespace weir::runtime {
@@ -47,7 +46,7 @@ absl::StatusOr<std::unique_ptr<Server>> TestCluster::TryStart(const TaskId& task
                     .control_plane = control_network_.NewControlPlane(&scheduler_),
                     .scheduler = SchedulerPointer(),
                     .compute = SchedulerPointer(),
-                    .logger = Logger::Null()};
+                    .logger = logger_};
   return Server::Start(std::move(options), std::move(parts));
 }
 

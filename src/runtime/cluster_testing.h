@@ -5,7 +5,9 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "base/log.h"
 #include "base/sim_scheduler.h"
 #include "cluster/cluster_spec.h"
 #include "rpc/inproc/control_plane.h"
@@ -21,6 +23,9 @@ class TestCluster {
  public:
   explicit TestCluster(int ps, int workers, std::uint64_t seed = 1);
   ~TestCluster();
+
+  /// Where the tasks that are started from now on write their lines; nowhere before.
+  void LogTo(std::shared_ptr<Logger> logger) { logger_ = std::move(logger); }
 
   /// Starts every task of the spec.
   void StartAll();
@@ -49,6 +54,7 @@ class TestCluster {
   SimScheduler scheduler_;
   transport::inproc::Network network_;
   rpc::Network control_network_;
+  std::shared_ptr<Logger> logger_ = Logger::Null();
   std::map<TaskId, std::unique_ptr<Server>> servers_;
 };
 

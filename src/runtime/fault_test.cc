@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "runtime/cluster_testing.h"
 #include "weir/ops.h"
+#include "weir/strategy.h"
 
 namespace weir::runtime {
 namespace {
@@ -29,7 +33,7 @@ std::string Message(const absl::Status& status) {
   return std::string(status.message());
 }
 
-TEST(FaultTest, AMissingTaskIsNamedWithItsAddressAtTheStartDeadline) {
+TEST(FaultTest, AMissingTaskIsNamedWithItsAddressAtTheStartDeadline) {  // C1-01, C4-07
   TestCluster cluster(1, 1);
   cluster.Start({"worker", 0});
   Counter counter;
@@ -40,6 +44,66 @@ TEST(FaultTest, AMissingTaskIsNamedWithItsAddressAtTheStartDeadline) {
   const auto waited = cluster.scheduler().Now() - began;
   EXPECT_GE(waited, std::chrono::seconds(15));
   EXPECT_LE(waited, std::chrono::seconds(17));
+}
+
+TEST(FaultTest, AWaitSaysEveryFiveSecondsForWhom) {  // C1-01, C9-02
+  std::vector<std::string> lines;
+  TestCluster cluster(1, 1);
+  cluster.LogTo(Logger::ToSink(LogLevel::kInfo,
+                               [&](LogLevel, std::string_view line) { lines.emplace_back(line); }));
+  cluster.Start({"worker", 0});
+  Counter counter;
+  const SessionOptions options{.start_timeout = std::chrono::seconds(17)};
+  EXPECT_FALSE(cluster.worker(0).OpenSession(counter.graph, options).ok());
+  const std::string who = "waiting for ps:0 (127.0.0.1:7000): ";
+  EXPECT_THAT(lines, testing::ElementsAre(who + "5 s so far, giving up in 12 s",
+                                          who + "10 s so far, giving up in 7 s",
+                                          who + "15 s so far, giving up in 2 s"));
+}
+
+/// One weight on the ps and a training step on `worker`, of ten in all.
+struct Training {
+  explicit Training(int worker) {
+    {
+      DeviceScope scope(graph, "/job:ps/task:0");
+      GlobalStep(graph);
+      weight = graph.Variable("weight", Zeros({}));
+    }
+    DeviceScope scope(graph, TaskId{"worker", worker}.DevicePrefix());
+    step = NewAsyncStrategy({.stop_at_step = 10})->Minimize(Sgd{}, ops::sum(weight));
+  }
+  Graph graph;
+  Variable weight;
+  Operation step;
+};
+
+TEST(FaultTest, AWorkerThatComesLateTakesPartAtOnceOrHearsThatItIsOver) {  // C1-12
+  TestCluster cluster(1, 2);
+  cluster.Start({"ps", 0});
+  cluster.Start({"worker", 0});
+  Training first(0);
+  auto early = cluster.worker(0).OpenSession(first.graph);
+  ASSERT_TRUE(early.ok()) << early.status();
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(early->Run({}, {}, {first.step}).ok());
+  const auto join = [&] {
+    const TimePoint began = cluster.scheduler().Now();
+    cluster.Start({"worker", 1});
+    Training second(1);
+    auto late = cluster.worker(1).OpenSession(second.graph);
+    EXPECT_TRUE(late.ok()) << late.status();
+    auto run = late->Run({}, {}, {second.step});
+    EXPECT_LT(cluster.scheduler().Now() - began, std::chrono::seconds(1));
+    EXPECT_EQ(late->ShouldStop(), !run.ok());
+    late->Close().IgnoreError();
+    cluster.Kill({"worker", 1});
+    return run;
+  };
+  const auto in_time = join();
+  ASSERT_TRUE(in_time.ok()) << in_time.status();
+  EXPECT_EQ(in_time->step, 6u);
+  while (!early->ShouldStop()) ASSERT_TRUE(early->Run({}, {}, {first.step}).ok());
+  const auto too_late = join();
+  EXPECT_TRUE(absl::IsOutOfRange(too_late.status())) << too_late.status();
 }
 
 TEST(FaultTest, ATaskThatComesLateIsWaitedFor) {
@@ -131,10 +195,17 @@ TEST(FaultTest, AnotherClusterIsRefusedOnBothPlanes) {
   (*stranger)->Close();
 }
 
-TEST(FaultTest, TheSameTaskTwiceIsRefused) {
+TEST(FaultTest, TheSameTaskTwiceIsRefused) {  // C1-07
   TestCluster cluster(1, 1);
   cluster.StartAll();
-  EXPECT_FALSE(cluster.TryStart({"worker", 0}).ok());
+  Counter counter;
+  auto session = cluster.worker(0).OpenSession(counter.graph);
+  ASSERT_TRUE(session.ok()) << session.status();
+  const absl::Status second = cluster.TryStart({"worker", 0}).status();
+  EXPECT_EQ(second.code(), absl::StatusCode::kUnavailable) << second;
+  EXPECT_THAT(Message(second), HasSubstr("127.0.0.1:7100"));
+  EXPECT_THAT(Message(second), HasSubstr("worker:0 runs there already, process "));
+  EXPECT_TRUE(session->Run({}, {}, {counter.add}).ok()) << "the first one is none the worse";
 }
 
 TEST(FaultTest, ReadingWhatWasNeverInitialisedIsAFailedPrecondition) {

@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
 #include "runtime/gather.h"
@@ -17,6 +19,7 @@ namespace {
 
 constexpr std::chrono::seconds kSweepEvery{1};
 constexpr std::chrono::seconds kGreetingTimeout{5};
+constexpr std::chrono::seconds kWhoIsThereTimeout{1};
 constexpr std::chrono::seconds kIdleSessionTimeout{60};
 
 absl::Status CheckBind(const ServerOptions& options) {
@@ -89,9 +92,32 @@ absl::Status Server::Listen() {
   const HostPort data{.host = options_.advertise_host.empty() ? own.host : options_.advertise_host,
                       .port = listener_->Port()};
   data_address_ = data.ToString();
-  WEIR_ASSIGN_OR_RETURN(control_server_,
-                        parts_.control_plane->Serve(options_.bind_host, own.port, this));
+  auto served = parts_.control_plane->Serve(options_.bind_host, own.port, this);
+  if (absl::IsUnavailable(served.status())) {
+    return absl::UnavailableError(absl::StrCat(served.status().message(), "; ", WhoIsThere()));
+  }
+  WEIR_ASSIGN_OR_RETURN(control_server_, std::move(served));
   return absl::OkStatus();
+}
+
+std::string Server::WhoIsThere() {
+  rpc::Caller stranger;  // asked as this task it would refuse its double
+  stranger.from_incarnation = identity_.incarnation;
+  const auto found = std::make_shared<rpc::TaskStatus>();
+  const TimePoint deadline = scheduler_.Now() + kWhoIsThereTimeout;
+  const absl::Status answer =
+      Gather(scheduler_, {identity_.task}, deadline, [&](const TaskId& task, auto reply) {
+        peers_.Control(task)->GetStatus(
+            stranger, /*with_variables=*/false, {.deadline = deadline, .wait_for_ready = false},
+            [found, reply](const absl::StatusOr<rpc::TaskStatus>& status) {
+              if (status.ok()) *found = *status;
+              reply(status.status());
+            });
+      });
+  if (!answer.ok())
+    return "end the program that has the port, or give the task another one in the cluster spec";
+  return absl::StrFormat("%s runs there already, process %d, for %.1f s: was it started twice?",
+                         found->task.ToString(), found->pid, found->uptime_s);
 }
 
 void Server::SweepNowAndThen() {

@@ -142,6 +142,8 @@ class Server final : public rpc::TaskService, public LinkSink {
  private:
   Server(ServerOptions options, ServerParts parts);
   absl::Status Listen();
+  /// Who answers at this task's own address, or what to do if nobody says: for a taken port.
+  std::string WhoIsThere();
   absl::Status Check(const rpc::Caller& caller) const;
   void SweepNowAndThen();
   std::vector<TaskId> OtherTasks() const;

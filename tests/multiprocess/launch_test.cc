@@ -67,7 +67,7 @@ TEST(LaunchTest, TheSummaryAddsUp) {
   for (const char* field : {"p50", "p99", "max"}) EXPECT_GE(summary.at("staleness").at(field), 0);
 }
 
-TEST(LaunchTest, CtrlCEndsEverything) {
+TEST(LaunchTest, CtrlCEndsEverything) {  // C9-03
   Process launcher(Launch({"--ps", "2", "--workers", "2"}, "100000000"));
   ASSERT_TRUE(launcher.AwaitOutput("[worker:1] ", seconds(30))) << launcher.Output();
   const std::vector<pid_t> children = launcher.Children();
@@ -78,7 +78,7 @@ TEST(LaunchTest, CtrlCEndsEverything) {
   EXPECT_THAT(launcher.Output(), HasSubstr("interrupted"));
 }
 
-TEST(LaunchTest, ADeadLauncherTakesItsTasksAlong) {
+TEST(LaunchTest, ADeadLauncherTakesItsTasksAlong) {  // C9-03
   Process launcher(Launch({"--ps", "1", "--workers", "2"}, "100000000"));
   ASSERT_TRUE(launcher.AwaitOutput("[worker:1] ", seconds(30))) << launcher.Output();
   const std::vector<pid_t> children = launcher.Children();
@@ -86,7 +86,7 @@ TEST(LaunchTest, ADeadLauncherTakesItsTasksAlong) {
   EXPECT_TRUE(AwaitGone(children, seconds(5)));
 }
 
-TEST(LaunchTest, AKilledWorkerIsNamedAndTheOthersFinish) {
+TEST(LaunchTest, AKilledWorkerIsNamedAndTheOthersFinish) {  // C9-01, C9-04
   Process launcher(Launch({"--ps", "1", "--workers", "2"}, "30000"));
   ASSERT_TRUE(launcher.AwaitOutput("[worker:1] ", seconds(30))) << launcher.Output();
   const std::vector<pid_t> children = launcher.Children();
@@ -97,6 +97,7 @@ TEST(LaunchTest, AKilledWorkerIsNamedAndTheOthersFinish) {
   EXPECT_THAT(launcher.Output(), HasSubstr("worker:1 was killed by signal 9"));
   EXPECT_THAT(launcher.Output(), HasSubstr("first failure: worker:1"));
   EXPECT_THAT(launcher.Output(), HasSubstr("[worker:0] y = "));  // the survivor finished
+  EXPECT_LT(Count(launcher.Output(), "\n"), 100) << "C9-01: 30,000 steps are no 30,000 lines";
   EXPECT_TRUE(AwaitGone(children, seconds(1)));
 }
 
@@ -141,6 +142,39 @@ std::vector<std::string> Nohup(const std::vector<std::string>& command) {
   std::vector<std::string> all = {"/bin/sh", "-c", R"(trap '' HUP; exec "$0" "$@")"};
   all.insert(all.end(), command.begin(), command.end());
   return all;
+}
+
+TEST(LaunchTest, AStubbornTaskIsKilledAndABystanderLives) {  // C9-03
+  Process bystander({"/bin/sleep", "1000"});
+  Process launcher({kWeir, "launch", "--ps", "2", "--workers", "3", "--stop-timeout", "0.5", "--",
+                    "/bin/sh", "-c",
+                    "trap '' INT TERM; echo ready >&2; while :; do sleep 1; done"});
+  for (const char* task : {"ps:0", "ps:1", "worker:0", "worker:1", "worker:2"}) {
+    ASSERT_TRUE(launcher.AwaitOutput(std::string("[") + task + "] ready", seconds(30)))
+        << launcher.Output();
+  }
+  const std::vector<pid_t> children = launcher.Children();
+  EXPECT_EQ(children.size(), 5u);
+  launcher.Signal(SIGINT);
+  EXPECT_EQ(launcher.Wait(seconds(10)), 128 + SIGINT) << launcher.Output();
+  EXPECT_TRUE(AwaitGone(children, seconds(1)));
+  EXPECT_THAT(launcher.Output(), HasSubstr("worker:2 does not end by itself: killing it"));
+  EXPECT_TRUE(bystander.running());
+}
+
+TEST(LaunchTest, TheFirstFailureAndItsLastLinesComeLast) {  // C9-04
+  const std::string script =
+      "case \"$TF_CONFIG\" in *'\"index\":2,\"type\":\"worker\"'*) sleep 0.2; echo 'the cause' "
+      ">&2; "
+      "exit 3;; *'\"type\":\"worker\"'*) sleep 0.5; exit 1;; esac; exec sleep 1000";
+  Process launcher({kWeir, "launch", "--ps", "1", "--workers", "4", "--", "/bin/sh", "-c", script});
+  EXPECT_EQ(launcher.Wait(seconds(20)), 1) << launcher.Output();
+  const std::string output = launcher.Output();
+  const std::size_t summary = output.find("[launch] first failure: worker:2 ended with code 3\n");
+  ASSERT_NE(summary, std::string::npos) << output;
+  const std::string last = output.substr(summary);
+  EXPECT_THAT(last, HasSubstr("[launch]   | the cause\n[launch] then worker:")) << output;
+  EXPECT_THAT(last, Not(HasSubstr("\n[worker:"))) << "the summary is the end";
 }
 
 TEST(LaunchTest, ALauncherUnderNohupOutlivesItsTerminal) {
@@ -216,7 +250,7 @@ TEST(LaunchTest, AProgramThatIsNotThereIsSaidSo) {
   EXPECT_THAT(launcher.Output(), HasSubstr("/no/such/program"));
 }
 
-TEST(LaunchTest, ATakenPortIsNamedWithItsReason) {
+TEST(LaunchTest, ATakenPortIsNamedWithItsReason) {  // C1-03
   const std::string address = FreeAddresses(1)[0];
   const std::vector<std::string> serve = {kWeir,   "serve", "--cluster", "ps=" + address,
                                           "--job", "ps",    "--task",    "0"};
@@ -227,6 +261,8 @@ TEST(LaunchTest, ATakenPortIsNamedWithItsReason) {
   EXPECT_THAT(second.Output(), HasSubstr("ps:0"));
   EXPECT_THAT(second.Output(), HasSubstr(address));
   EXPECT_THAT(second.Output(), HasSubstr("Address already in use"));
+  EXPECT_THAT(second.Output(), HasSubstr("ps:0 runs there already, process "));
+  EXPECT_EQ(Count(second.Output(), "\n"), 1) << second.Output();
   first.Signal(SIGTERM);
   EXPECT_EQ(first.Wait(seconds(10)), 0) << first.Output();
 }

@@ -59,7 +59,7 @@ Times RunInOrder(const Order& order) {
   return times;
 }
 
-TEST(StartOrderTest, TrainingBeginsWithinASecondOfTheLastTask) {
+TEST(StartOrderTest, TrainingBeginsWithinASecondOfTheLastTask) {  // C1-01
   const std::array<Order, 6> orders = {
       {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}};
   // At the same time, for most of each is a pause; a little apart, so that their last processes do
