@@ -43,7 +43,7 @@ Contestant Rule(const std::string& name, const weir::OptimizerSpec& spec,
   auto rule = weir::optim::MakeUpdateRule(spec, name, NewVariable(gradient.numel()));
   WEIR_CHECK(rule.ok());
   std::shared_ptr<weir::optim::UpdateRule> shared = std::move(rule).value();
-  return {name, [shared, gradient] { WEIR_CHECK(shared->ApplyDense(gradient).ok()); }};
+  return {name, [shared, gradient] { WEIR_CHECK(shared->ApplyDense(gradient, /*step=*/1).ok()); }};
 }
 
 void Time(Contestant& contestant) {

@@ -7,6 +7,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -146,7 +147,7 @@ absl::StatusOr<std::int64_t> CountRightByGraph(weir::Session& session, const Mod
     if (!result.ok()) return result.status();
     right += (*result)[0].item<double>() * static_cast<double>(some.size(0));
   }
-  return static_cast<std::int64_t>(right + 0.5);
+  return std::llround(right);
 }
 
 absl::Status Finish(weir::Job& job, weir::Session& session, const Model& model,
