@@ -1,5 +1,5 @@
-# Everything that Weir links. libtorch comes from the wheel and is added with -idirafter: its include
-# folder holds its own old copies of protobuf and fmt, which must lose against the system's.
+# Everything that Weir links. An installed Weir finds the same again, by weirConfig.cmake.in, but for what
+# is headers alone or for tests.
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(spdlog REQUIRED)
@@ -21,13 +21,8 @@ if(NOT WEIR_TORCH)
   endif()
   list(GET torch_candidates 0 WEIR_TORCH)
 endif()
-add_library(weir_torch INTERFACE)
-target_compile_options(weir_torch INTERFACE
-  "SHELL:-idirafter ${WEIR_TORCH}/include"
-  "SHELL:-idirafter ${WEIR_TORCH}/include/torch/csrc/api/include")
-target_link_libraries(weir_torch INTERFACE
-  -Wl,--no-as-needed
-  ${WEIR_TORCH}/lib/libtorch.so ${WEIR_TORCH}/lib/libtorch_cpu.so ${WEIR_TORCH}/lib/libc10.so)
+include(cmake/weir_torch.cmake)
+weir_add_torch()
 set(CMAKE_BUILD_RPATH ${WEIR_TORCH}/lib)
 
 add_library(weir_asio INTERFACE)
