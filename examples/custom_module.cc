@@ -9,11 +9,11 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
 
+#include "mnist_folder.h"
 #include "weir/batches.h"
 #include "weir/mnist.h"
 #include "weir/module.h"
@@ -50,13 +50,6 @@ struct NetImpl : torch::nn::Cloneable<NetImpl> {
   torch::nn::Conv2d conv1{nullptr}, conv2{nullptr};
   torch::nn::Linear dense{nullptr};
 };
-
-std::string DefaultData() {
-  if (const char* cache = std::getenv("WEIR_CACHE")) return std::string(cache) + "/mnist";
-  if (const char* cache = std::getenv("XDG_CACHE_HOME")) return std::string(cache) + "/weir/mnist";
-  const char* home = std::getenv("HOME");
-  return std::string(home != nullptr ? home : ".") + "/.cache/weir/mnist";
-}
 
 std::map<std::string, at::Tensor> Weights(const torch::nn::Module& net) {
   std::map<std::string, at::Tensor> weights;
@@ -190,7 +183,7 @@ absl::Status Work(weir::Job& job, const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  options.data = DefaultData();
+  options.data = examples::MnistFolder();
   CLI::App app("Trains a module of libtorch, a convolutional net, on MNIST.");
   app.footer("\n" + weir::Job::FlagsHelp(kDefaults));
   app.add_option("--batch", options.batch, "Examples in a worker's minibatch")

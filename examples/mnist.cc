@@ -5,11 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
 
+#include "mnist_folder.h"
 #include "weir/batches.h"
 #include "weir/mnist.h"
 #include "weir/safetensors.h"
@@ -33,13 +33,6 @@ constexpr weir::JobDefaults kDefaults{.steps = 6000};
 struct Model {
   weir::Output images, labels, logits, loss, accuracy;
 };
-
-std::string DefaultData() {
-  if (const char* cache = std::getenv("WEIR_CACHE")) return std::string(cache) + "/mnist";
-  if (const char* cache = std::getenv("XDG_CACHE_HOME")) return std::string(cache) + "/weir/mnist";
-  const char* home = std::getenv("HOME");
-  return std::string(home != nullptr ? home : ".") + "/.cache/weir/mnist";
-}
 
 weir::OptimizerSpec MakeOptimizer(const Options& options) {
   if (options.optimizer == "sgd") return weir::Sgd{.learning_rate = options.learning_rate};
@@ -141,7 +134,7 @@ absl::Status Work(weir::Job& job, const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  options.data = DefaultData();
+  options.data = examples::MnistFolder();
   CLI::App app("Trains one hidden layer on MNIST.");
   app.footer("\n" + weir::Job::FlagsHelp(kDefaults));
   app.add_option("--hidden", options.hidden, "Units of the hidden layer")

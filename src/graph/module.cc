@@ -58,8 +58,8 @@ absl::Status CheckCloneable(const torch::nn::Module& module) {
 }
 
 // What a buffer has become less what it was; a bool buffer has no difference.
-bool HasDelta(const at::Tensor& buffer) {
-  return buffer.scalar_type() != at::kBool;
+bool HasDelta(at::ScalarType buffer) {
+  return buffer != at::kBool;
 }
 
 // One call of a module, as a function of its inputs, parameters and buffers; what it returns is
@@ -95,7 +95,7 @@ class Call {
                            std::vector<at::Tensor>& outputs) {
     for (std::size_t i = 0; i < replica.buffers.size(); ++i) {
       const at::Tensor& buffer = replica.buffers[i];
-      if (!HasDelta(buffer)) continue;
+      if (!HasDelta(buffer.scalar_type())) continue;
       const at::NoGradGuard no_grad;
       outputs.push_back(at::sub(buffer, state[replica.parameters.size() + i]));
     }
@@ -208,7 +208,9 @@ std::vector<Output> Module::operator()(const std::vector<Output>& inputs) {
   for (std::size_t i = 0; i < shared_->variables.size(); ++i) {
     const Variable& variable = shared_->variables[i];
     values.push_back(variable.read());
-    if (!training || i < shared_->num_parameters || variable.read().dtype() == at::kBool) continue;
+    const bool is_changed =
+        training && i >= shared_->num_parameters && HasDelta(variable.read().dtype());
+    if (!is_changed) continue;
     changed.push_back(variable);
     outputs->push_back({.dtype = variable.read().dtype(), .shape = variable.read().shape()});
   }
