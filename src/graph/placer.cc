@@ -93,7 +93,7 @@ class Placer {
 
   std::vector<int> Candidates(int group) const {
     const DeviceSpec& request = groups_.request(group);
-    const std::vector<int> candidates = Candidates(group, request);
+    std::vector<int> candidates = Candidates(group, request);
     if (!candidates.empty() || !set_.soft_placement) return candidates;
     DeviceSpec task = request;
     task.type.reset();

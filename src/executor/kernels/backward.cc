@@ -96,10 +96,11 @@ class BackwardKernel final : public Kernel {
       positions.push_back(i);
     }
     if (ys.empty() || xs.empty()) return;
-    for (std::size_t i = 0; i < xs.size(); ++i) {
-      hooks.Add(xs[i], [&publisher, position = positions[i]](const at::TensorBase& gradient) {
-        publisher.PublishFromHook(position, gradient);
-      });
+    for (const std::size_t position : positions) {
+      hooks.Add(publisher.x(position).tensor,
+                [&publisher, position](const at::TensorBase& gradient) {
+                  publisher.PublishFromHook(position, gradient);
+                });
     }
     const std::vector<at::Tensor> gradients =
         torch::autograd::grad(ys, xs, gradients_of_ys, retain_graph, /*create_graph=*/false,

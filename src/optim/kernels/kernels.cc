@@ -10,7 +10,7 @@ template <typename Step>
 const Passes<Step>* Avx2Passes() {
 #if defined(WEIR_KERNELS_AVX2)
   static const bool can_run = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return can_run ? &CompiledForAvx2<Step>::passes : nullptr;
+  return can_run ? &CompiledForAvx2<Step>::kPasses : nullptr;
 #else
   return nullptr;
 #endif

@@ -8,7 +8,7 @@ namespace weir::optim {
 
 #define WEIR_DEFINE_PASSES(...) \
   template <>                   \
-  constinit const Passes<__VA_ARGS__> CompiledForAvx2<__VA_ARGS__>::passes = kPasses<__VA_ARGS__>;
+  constinit const Passes<__VA_ARGS__> CompiledForAvx2<__VA_ARGS__>::kPasses = kLoops<__VA_ARGS__>;
 WEIR_FOR_EACH_STEP(WEIR_DEFINE_PASSES)
 #undef WEIR_DEFINE_PASSES
 

@@ -7,12 +7,12 @@ namespace weir::optim {
 
 template <typename Step>
 struct CompiledForAvx2 {
-  static const Passes<Step> passes;
+  static const Passes<Step> kPasses;
 };
 
 #define WEIR_DECLARE_PASSES(...) \
   template <>                    \
-  const Passes<__VA_ARGS__> CompiledForAvx2<__VA_ARGS__>::passes;
+  const Passes<__VA_ARGS__> CompiledForAvx2<__VA_ARGS__>::kPasses;
 WEIR_FOR_EACH_STEP(WEIR_DECLARE_PASSES)
 #undef WEIR_DECLARE_PASSES
 

@@ -13,7 +13,7 @@
 #include "store/hogwild.h"
 
 namespace weir::optim {
-namespace {
+namespace {  // NOLINT(google-build-namespaces)
 
 /// Calls `step` on the elements [begin, end), each loaded and stored once.
 template <bool kHasGradient, typename Step, std::size_t... kSlot>
@@ -62,7 +62,7 @@ WEIR_HOGWILD void Rows(const Step& step, const Operands<Step>& at, const std::in
 }
 
 template <typename Step>
-constexpr Passes<Step> kPasses = {.dense = Dense<Step>, .idle = Idle<Step>, .rows = Rows<Step>};
+constexpr Passes<Step> kLoops = {.dense = Dense<Step>, .idle = Idle<Step>, .rows = Rows<Step>};
 
 }  // namespace
 }  // namespace weir::optim
