@@ -19,13 +19,17 @@ bool CompileContext::IsSameTask(const std::string& device) const {
   return mine.ok() && other.ok() && mine->job == other->job && mine->task == other->task;
 }
 
-absl::StatusOr<std::shared_ptr<store::Variable>> CompileContext::VariableOf(const Node& node) {
-  if (graph::NumDataInputs(node) < 1 || this->node(node.inputs[0].node).op != "Variable") {
-    return absl::InvalidArgumentError("its first input is not a variable's handle");
-  }
-  WEIR_ASSIGN_OR_RETURN(
-      const store::VariableDef def,
-      VariableDefFromNode(this->node(node.inputs[0].node), 0, environment_.default_container));
+absl::StatusOr<std::shared_ptr<store::Variable>> CompileContext::VariableOf(const Node& node,
+                                                                            int input) {
+  const auto is_no_handle = [&] {
+    return absl::InvalidArgumentError(
+        absl::StrCat("its input ", input, " is not a variable's handle"));
+  };
+  if (graph::NumDataInputs(node) <= input) return is_no_handle();
+  const Node& variable = this->node(node.inputs[static_cast<std::size_t>(input)].node);
+  if (variable.op != "Variable") return is_no_handle();
+  WEIR_ASSIGN_OR_RETURN(const store::VariableDef def,
+                        VariableDefFromNode(variable, 0, environment_.default_container));
   return environment_.store->Find(def.container, def.name);
 }
 

@@ -31,8 +31,8 @@ class CompileContext {
   /// copied on the way.
   bool IsSameTask(const std::string& device) const;
 
-  /// The variable whose handle is input 0 of `node`. InvalidArgument when that is no handle.
-  absl::StatusOr<std::shared_ptr<store::Variable>> VariableOf(const Node& node);
+  /// The variable whose handle is input `input` of `node`. InvalidArgument when that is no handle.
+  absl::StatusOr<std::shared_ptr<store::Variable>> VariableOf(const Node& node, int input = 0);
   /// The first Read of, or Gather from, the variable that `node` has the handle of, -1 when there
   /// is none here.
   int ReadOf(const Node& node) const;

@@ -18,6 +18,8 @@ absl::StatusOr<store::VariableDef> VariableDefFromNode(const Node& node, std::ui
   if (def.container.empty()) def.container = default_container;
   WEIR_ASSIGN_OR_RETURN(def.initializer, graph::InitializerFromAttrs(node));
   def.seed = graph_seed;
+  def.drawn_as = graph::AttrOr<std::string>(node, "drawn_as", "");
+  def.part = graph::AttrOr<std::string>(node, "part", "");
   def.trainable = graph::AttrOr(node, "trainable", def.trainable);
   def.use_locking = graph::AttrOr(node, "use_locking", def.use_locking);
   def.consistent_reads = graph::AttrOr(node, "consistent_reads", def.consistent_reads);

@@ -1,5 +1,6 @@
 #include "graph/colocation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -43,17 +44,23 @@ void ColocationGroups::JoinVariables(const GraphDef& graph) {
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     const OpInfo* op = FindOp(node.op);
-    if (op == nullptr || !op->handle_input || node.inputs.empty()) continue;
-    const int variable = GroupOf(node.inputs[0].node);
-    const int user = GroupOf(static_cast<int>(n));
-    if (variable == user) continue;
-    absl::StatusOr<DeviceSpec> merged = MergeRequests(request(variable), request(user), soft_);
-    if (!merged.ok()) {
-      DropRequests(user);
-      merged = request(variable);
-    }
-    Unite(variable, user, *merged);
+    if (op == nullptr) continue;
+    const int handles = std::min(op->handles, NumDataInputs(node));
+    for (int i = 0; i < handles; ++i)
+      JoinUser(GroupOf(node.inputs[static_cast<std::size_t>(i)].node),
+               GroupOf(static_cast<int>(n)));
   }
+}
+
+// Where a variable is used is not where it lives: a user's own requests give way.
+void ColocationGroups::JoinUser(int variable, int user) {
+  if (variable == user) return;
+  absl::StatusOr<DeviceSpec> merged = MergeRequests(request(variable), request(user), soft_);
+  if (!merged.ok()) {
+    DropRequests(user);
+    merged = request(variable);
+  }
+  Unite(variable, user, *merged);
 }
 
 void ColocationGroups::JoinColocated(const GraphDef& graph, std::vector<std::string>& errors) {

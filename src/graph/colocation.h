@@ -44,6 +44,7 @@ class ColocationGroups {
 
   void ParseRequests(const GraphDef& graph, std::vector<std::string>& errors);
   void JoinVariables(const GraphDef& graph);
+  void JoinUser(int variable, int user);
   void JoinColocated(const GraphDef& graph, std::vector<std::string>& errors);
   void Unite(int kept, int absorbed, const DeviceSpec& request);
   void DropRequests(int group);

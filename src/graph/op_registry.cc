@@ -15,14 +15,14 @@ constexpr auto kOps = std::to_array<OpInfo>({
     {.name = "Placeholder"},
     {.name = "Const"},
     {.name = "Variable", .stateful = true},
-    {.name = "Read", .stateful = true, .handle_input = true},
-    {.name = "Assign", .stateful = true, .handle_input = true},
-    {.name = "AssignAdd", .stateful = true, .handle_input = true},
-    {.name = "IsInitialized", .stateful = true, .handle_input = true},
-    {.name = "Lookup", .stateful = true, .handle_input = true, .placed_freely = true},
-    {.name = "Gather", .stateful = true, .handle_input = true},
-    {.name = "ScatterAdd", .stateful = true, .handle_input = true},
-    {.name = "ScatterUpdate", .stateful = true, .handle_input = true},
+    {.name = "Read", .stateful = true, .handles = 1},
+    {.name = "Assign", .stateful = true, .handles = 1},
+    {.name = "AssignAdd", .stateful = true, .handles = 1},
+    {.name = "IsInitialized", .stateful = true, .handles = 1},
+    {.name = "Lookup", .stateful = true, .handles = 1, .placed_freely = true},
+    {.name = "Gather", .stateful = true, .handles = 1},
+    {.name = "ScatterAdd", .stateful = true, .handles = 1},
+    {.name = "ScatterUpdate", .stateful = true, .handles = 1},
     {.name = "SumRows"},
     {.name = "AddRows"},
     {.name = "Identity", .differentiable = true},
@@ -30,11 +30,12 @@ constexpr auto kOps = std::to_array<OpInfo>({
     {.name = "Aten", .differentiable = true},
     {.name = "Function", .differentiable = true},
     {.name = "Gradients"},
-    {.name = "Apply", .stateful = true, .handle_input = true},
-    {.name = "Ticket", .stateful = true, .handle_input = true},
+    {.name = "Apply", .stateful = true, .handles = 1},
+    {.name = "Average", .stateful = true, .handles = 2},
+    {.name = "Ticket", .stateful = true, .handles = 1},
     {.name = "ClipGradients"},
     {.name = "AddWeightDecay"},
-    {.name = "CompleteStep", .stateful = true, .handle_input = true},
+    {.name = "CompleteStep", .stateful = true, .handles = 1},
     {.name = "ShardIds", .internal = true},
     {.name = "Split", .internal = true},
     {.name = "Feed", .internal = true},
@@ -54,7 +55,7 @@ const OpInfo* FindOp(std::string_view name) {
 
 bool FollowsVariable(const Node& node) {
   const OpInfo* op = FindOp(node.op);
-  return op != nullptr && op->handle_input && !op->placed_freely;
+  return op != nullptr && op->handles > 0 && !op->placed_freely;
 }
 
 std::string_view AttrTypeName(const AttrValue& value) {

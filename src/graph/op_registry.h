@@ -79,8 +79,8 @@ namespace weir::graph {
 
 struct OpInfo {
   std::string_view name;
-  bool stateful = false;        // reads or writes the store: placed with its variable
-  bool handle_input = false;    // input 0 is a variable's handle: must share that variable's device
+  bool stateful = false;  // reads or writes the store: placed with its variable
+  int handles = 0;        // as many inputs first are variables' handles: must share their device
   bool placed_freely = false;   // but not this one, which ApplyShardMap takes apart before
   bool differentiable = false;  // may be part of a segment that autograd records
   bool internal = false;        // only passes insert it

@@ -72,6 +72,7 @@ constexpr auto kRules = std::to_array<OpRule>({
     {"Function", 0, kAny, kAny, kFunction},
     {"Gradients", 2, kAny, kAny, {}},
     {"Apply", 2, 4, 0, kApply},
+    {"Average", 2, 3, 0, kApply},
     {"Ticket", 1, 1, 1, kTicket},
     {"ClipGradients", 1, kAny, kAny, kClip},
     {"AddWeightDecay", 2, 2, 1, kWeightDecay},

@@ -46,6 +46,7 @@ class Inferer {
     if (op == "IsInitialized") return Scalar(at::kBool);
     if (op == "Assign" || op == "AssignAdd") return Update();
     if (op == "Apply") return Apply();
+    if (op == "Average") return Average();
     if (op == "Ticket" || op == "CompleteStep") return CountStep();
     if (op == "Gradients") return Gradients();
     if (op == "Lookup") return Lookup();
@@ -92,9 +93,9 @@ class Inferer {
     const OpInfo* op = FindOp(node_.op);
     if (op == nullptr) return Error(absl::StrCat("unknown op '", node_.op, "'"));
     const auto inputs = static_cast<std::size_t>(NumDataInputs(node_));
-    if (op->handle_input && inputs == 0) return Error("has no variable");
+    if (inputs < static_cast<std::size_t>(op->handles)) return Error("has no variable");
     for (std::size_t i = 0; i < inputs; ++i) {
-      const bool wanted = op->handle_input && i == 0;
+      const bool wanted = i < static_cast<std::size_t>(op->handles);
       const bool is_handle = Producer(i).op == "Variable";
       if (wanted && !is_handle) {
         return Error(absl::StrCat("'", Producer(i).name, "' is no variable"));
@@ -152,6 +153,18 @@ class Inferer {
     WEIR_ASSIGN_OR_RETURN(const OutputInfo target,
                           is_sparse ? RowsOfVariable(-1) : FromAttrs(Producer(0)));
     return UpdateBy(InputInfo(1), target);
+  }
+
+  absl::StatusOr<std::vector<OutputInfo>> Average() const {
+    const bool has_step = AttrOr(node_, "step", false);
+    const std::size_t inputs = has_step ? 3 : 2;
+    if (static_cast<std::size_t>(NumDataInputs(node_)) != inputs)
+      return Error(absl::StrCat("takes ", inputs, " tensors"));
+    if (has_step && !IsStepNumber(InputInfo(2)))
+      return Error("the number of its step is no int64 scalar");
+    WEIR_ASSIGN_OR_RETURN(const OutputInfo average, FromAttrs(Producer(0)));
+    WEIR_ASSIGN_OR_RETURN(const OutputInfo variable, FromAttrs(Producer(1)));
+    return UpdateBy(variable, average);
   }
 
   static bool IsListOfIds(const OutputInfo& info) {

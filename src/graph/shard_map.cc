@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "graph/initializer_attrs.h"
 #include "graph/op_registry.h"
 #include "graph/row_shards.h"
 
@@ -12,6 +13,8 @@ namespace {
 
 absl::StatusOr<SlicedVariable> SlicesFromAttrs(const Node& node) {
   SlicedVariable variable;
+  // Parts of a first value are cut out of it.
+  WEIR_RETURN_IF_ERROR(InitializerFromAttrs(node).status());
   WEIR_ASSIGN_OR_RETURN(const auto shape, GetAttr<std::vector<std::int64_t>>(node, "shape"));
   WEIR_ASSIGN_OR_RETURN(const auto axis, GetAttr<std::int64_t>(node, "axis"));
   WEIR_ASSIGN_OR_RETURN(const auto sizes, GetAttr<std::vector<std::int64_t>>(node, "sizes"));
@@ -50,6 +53,12 @@ absl::StatusOr<ShardMap> ShardMapOf(const GraphDef& graph) {
   ShardMap map;
   for (const Node& node : graph.nodes) {
     if (node.op != "Variable" || !node.attrs.contains("slice_devices")) continue;
+    if (!node.colocation.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("variable '", node.name, "' is colocated with '", node.colocation,
+                       "', but it is cut into slices, which have devices of their own: leave one "
+                       "of the two"));
+    }
     WEIR_ASSIGN_OR_RETURN(SlicedVariable variable, SlicesFromAttrs(node));
     map.variables.emplace(node.name, std::move(variable));
   }

@@ -126,9 +126,10 @@ class Validator {
   }
 
   void CheckHandle(const Node& node, const OpInfo& op, std::size_t input, const Node& producer) {
-    const bool wants_handle = op.handle_input && input == 0;
+    const bool wants_handle = input < static_cast<std::size_t>(op.handles);
     if (wants_handle && !IsVariable(producer)) {
-      Add(node, "input 0 must be a variable, is ", Quote(producer.name), " (", producer.op, ")");
+      Add(node, "input ", input, " must be a variable, is ", Quote(producer.name), " (",
+          producer.op, ")");
     } else if (!wants_handle && IsVariable(producer)) {
       Add(node, "input ", input, " is the variable ", Quote(producer.name),
           " itself, which is no tensor: take its Read");

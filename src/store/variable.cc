@@ -32,7 +32,9 @@ absl::Status Variable::Initialize() {
     if (initialized()) return absl::OkStatus();
     Initializer initializer = def_.initializer;
     initializer.value = initial_value_;
-    WEIR_ASSIGN_OR_RETURN(at::Tensor value, RunInitializer(initializer, def_.seed, def_.name));
+    WEIR_ASSIGN_OR_RETURN(
+        at::Tensor value,
+        RunInitializer(initializer, def_.seed, def_.drawn_as.empty() ? def_.name : def_.drawn_as));
     Adopt(std::move(value));
   }
   SetTickets();

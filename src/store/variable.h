@@ -25,12 +25,14 @@
 
 namespace weir::store {
 
-/// What a variable is, as asked for by a graph. Two askers must agree on dtype and shape.
+/// What a variable is, as asked for by a graph. Two askers must agree on dtype, shape and part.
 struct VariableDef {
   std::string name;
   std::string container;
   Initializer initializer;  // its shape and dtype are the variable's
   std::uint64_t seed = 0;   // of the graph; the draw also depends on the name
+  std::string drawn_as;     // ... or on this one, where the first value is another variable's
+  std::string part;         // which part of which whole it is, in words; "" of a whole variable
   bool trainable = true;
   bool use_locking = false;
   bool consistent_reads = false;

@@ -14,8 +14,9 @@ namespace {
 // An error message names this many variables at most.
 constexpr std::size_t kNamesInMessage = 10;
 
-std::string Describe(const Initializer& initializer) {
-  return DescribeTensor(initializer.dtype, initializer.shape);
+std::string Describe(const VariableDef& def) {
+  return absl::StrCat(DescribeTensor(def.initializer.dtype, def.initializer.shape),
+                      def.part.empty() ? "" : ", ", def.part);
 }
 
 absl::Status CheckDef(const VariableDef& def) {
@@ -41,12 +42,12 @@ absl::Status CheckGuarantees(const VariableDef& existing, const VariableDef& ask
 
 absl::Status CheckAgrees(const VariableDef& existing, const VariableDef& asked) {
   if (existing.initializer.dtype == asked.initializer.dtype &&
-      existing.initializer.shape == asked.initializer.shape) {
+      existing.initializer.shape == asked.initializer.shape && existing.part == asked.part) {
     return CheckGuarantees(existing, asked);
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "variable \"", asked.name, "\" of container \"", asked.container, "\" exists as ",
-      Describe(existing.initializer), ", but is asked for as ", Describe(asked.initializer)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("variable \"", asked.name, "\" of container \"", asked.container,
+                   "\" exists as ", Describe(existing), ", but is asked for as ", Describe(asked)));
 }
 
 }  // namespace
