@@ -194,4 +194,17 @@ struct ProximalAdagrad {
   operator OptimizerSpec() const;  // NOLINT
 };
 
+/// average -= (1 - decay) * (average - value), with 1 - decay rounded to the variable's dtype.
+/// Not an optimizer but a rule like them: see weir/moving_average.h. TensorFlow's
+/// ExponentialMovingAverage.
+struct MovingAverage {
+  double decay = 0.999;  // in [0, 1)
+  /// Step n, counted from 0, decays by min(decay, (1 + n) / (10 + n)): averages of the first steps
+  /// follow the values more closely. The original's num_updates.
+  bool warm_up = false;
+  /// Two updates of one average exclude each other.
+  bool use_locking = false;
+  operator OptimizerSpec() const;  // NOLINT
+};
+
 }  // namespace weir

@@ -9,6 +9,7 @@
 #include "weir/job.h"
 #include "weir/learning_rate.h"
 #include "weir/mnist.h"
+#include "weir/moving_average.h"
 #include "weir/ops.h"
 #include "weir/optimizer.h"
 #include "weir/partitioner.h"

@@ -33,6 +33,7 @@ RuleOr MakeFtrl(const RuleContext& context);
 RuleOr MakeLamb(const RuleContext& context);
 RuleOr MakeLazyAdam(const RuleContext& context);
 RuleOr MakeMomentum(const RuleContext& context);
+RuleOr MakeMovingAverage(const RuleContext& context);
 RuleOr MakeProximalAdagrad(const RuleContext& context);
 RuleOr MakeProximalGradientDescent(const RuleContext& context);
 RuleOr MakeRmsProp(const RuleContext& context);

@@ -26,6 +26,7 @@ constexpr std::pair<const char*, RuleOr (*)(const RuleContext&)> kRules[] = {
     {"RMSProp", MakeRmsProp},
     {"ProximalGradientDescent", MakeProximalGradientDescent},
     {"ProximalAdagrad", MakeProximalAdagrad},
+    {"MovingAverage", MakeMovingAverage},
 };
 
 // Rates are cast when they are used: here the first one is looked at, so that what can never fit is

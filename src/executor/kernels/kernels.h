@@ -40,6 +40,7 @@ KernelOr MakeSplit(CompileContext& context, const Node& node);
 
 // kernels/training.cc
 KernelOr MakeApply(CompileContext& context, const Node& node);
+KernelOr MakeAverage(CompileContext& context, const Node& node);
 KernelOr MakeTicket(CompileContext& context, const Node& node);
 KernelOr MakeCompleteStep(CompileContext& context, const Node& node);
 

@@ -32,6 +32,7 @@ Maker FindMaker(std::string_view op) {
       {"Split", MakeSplit},
       {"Function", MakeFunction},
       {"Apply", MakeApply},
+      {"Average", MakeAverage},
       {"Ticket", MakeTicket},
       {"CompleteStep", MakeCompleteStep},
       {"Feed", MakeFeed},

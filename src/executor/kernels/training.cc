@@ -36,6 +36,17 @@ struct ApplyInputs {
   int count() const { return 2 + static_cast<int>(is_sparse) + static_cast<int>(has_step); }
 };
 
+// Steps are numbered from 1; rules want to know how many came before.
+absl::StatusOr<std::int64_t> StepsBefore(const at::Tensor& step) {
+  if (!step.defined() || step.scalar_type() != at::kLong || step.numel() != 1)
+    return absl::InvalidArgumentError("the number of the step is no int64 scalar");
+  const auto number = step.item<std::int64_t>();
+  if (number < 1)
+    return absl::InvalidArgumentError(
+        absl::StrCat("the number of the step is ", number, "; the first is 1"));
+  return number - 1;
+}
+
 class ApplyKernel final : public Kernel {
  public:
   ApplyKernel(std::shared_ptr<Variable> variable, std::unique_ptr<optim::UpdateRule> rule,
@@ -71,19 +82,37 @@ class ApplyKernel final : public Kernel {
     return rule_->ApplyDense(gradient, step);
   }
 
-  // Steps are numbered from 1; rules want to know how many came before.
   absl::StatusOr<std::int64_t> StepOf(const NodeContext& context) const {
     if (!inputs_.has_step) return 0;
-    const at::Tensor& step = context.input(inputs_.step()).tensor;
-    if (!step.defined() || step.scalar_type() != at::kLong || step.numel() != 1)
-      return absl::InvalidArgumentError("the number of the step is no int64 scalar");
-    return step.item<std::int64_t>() - 1;
+    return StepsBefore(context.input(inputs_.step()).tensor);
   }
 
   const std::shared_ptr<Variable> variable_;
   const std::unique_ptr<optim::UpdateRule> rule_;
   const ApplyInputs inputs_;
   const GradientVersion version_;
+};
+
+/// Moves one variable towards another one beside it, which is read where it lies.
+class AverageKernel final : public Kernel {
+ public:
+  AverageKernel(std::shared_ptr<Variable> variable, std::unique_ptr<optim::UpdateRule> rule,
+                bool has_step)
+      : variable_(std::move(variable)), rule_(std::move(rule)), has_step_(has_step) {}
+
+  absl::Status Run(NodeContext& context) const override {
+    std::int64_t step = 0;
+    if (has_step_) {
+      WEIR_ASSIGN_OR_RETURN(step, StepsBefore(context.input(2).tensor));
+    }
+    WEIR_ASSIGN_OR_RETURN(const store::Snapshot value, variable_->Read());
+    return rule_->ApplyDense(value.tensor, step).status();
+  }
+
+ private:
+  const std::shared_ptr<Variable> variable_;
+  const std::unique_ptr<optim::UpdateRule> rule_;
+  const bool has_step_;
 };
 
 class TicketKernel final : public Kernel {
@@ -154,6 +183,19 @@ GradientVersion GradientVersionOf(CompileContext& context, const Node& apply) {
   return {.known = true, .version_slot = context.VersionSlotOf(read)};
 }
 
+absl::StatusOr<std::unique_ptr<optim::UpdateRule>> RuleFor(
+    const Node& node, const std::shared_ptr<Variable>& variable, bool has_step) {
+  WEIR_ASSIGN_OR_RETURN(const OptimizerSpec spec, optim::SpecFromAttrs(node.attrs));
+  WEIR_ASSIGN_OR_RETURN(
+      std::unique_ptr<optim::UpdateRule> rule,
+      optim::MakeUpdateRule(spec, graph::AttrOr(node, "scope", spec.rule), variable));
+  if (rule->counts_steps() && !has_step) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(spec.rule, " needs the number of the training step, which nothing gives it"));
+  }
+  return rule;
+}
+
 absl::StatusOr<std::shared_ptr<Variable>> CounterOf(CompileContext& context, const Node& node) {
   WEIR_ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable, context.VariableOf(node));
   if (!variable->def().initializer.shape.empty() ||
@@ -171,16 +213,26 @@ KernelOr MakeApply(CompileContext& context, const Node& node) {
                            .has_step = graph::AttrOr(node, "step", false)};
   WEIR_RETURN_IF_ERROR(CheckArity(node, inputs.count(), 0));
   WEIR_ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable, context.VariableOf(node));
-  WEIR_ASSIGN_OR_RETURN(const OptimizerSpec spec, optim::SpecFromAttrs(node.attrs));
-  WEIR_ASSIGN_OR_RETURN(
-      std::unique_ptr<optim::UpdateRule> rule,
-      optim::MakeUpdateRule(spec, graph::AttrOr(node, "scope", spec.rule), variable));
-  if (rule->counts_steps() && !inputs.has_step) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(spec.rule, " needs the number of the training step, which nothing gives it"));
-  }
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<optim::UpdateRule> rule,
+                        RuleFor(node, variable, inputs.has_step));
   const GradientVersion version = GradientVersionOf(context, node);
   return std::make_unique<ApplyKernel>(std::move(variable), std::move(rule), inputs, version);
+}
+
+KernelOr MakeAverage(CompileContext& context, const Node& node) {
+  const bool has_step = graph::AttrOr(node, "step", false);
+  WEIR_RETURN_IF_ERROR(CheckArity(node, has_step ? 3 : 2, 0));
+  WEIR_ASSIGN_OR_RETURN(const std::shared_ptr<Variable> average, context.VariableOf(node));
+  WEIR_ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable, context.VariableOf(node, 1));
+  const Initializer& like = average->def().initializer;
+  if (variable->def().initializer.dtype != like.dtype ||
+      variable->def().initializer.shape != like.shape) {
+    return absl::InvalidArgumentError(absl::StrCat("variables '", average->def().name, "' and '",
+                                                   variable->def().name,
+                                                   "' differ in dtype or shape"));
+  }
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<optim::UpdateRule> rule, RuleFor(node, average, has_step));
+  return std::make_unique<AverageKernel>(std::move(variable), std::move(rule), has_step);
 }
 
 KernelOr MakeTicket(CompileContext& context, const Node& node) {

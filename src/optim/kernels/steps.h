@@ -9,6 +9,7 @@
 #include "optim/kernels/ftrl.h"
 #include "optim/kernels/lamb.h"
 #include "optim/kernels/momentum.h"
+#include "optim/kernels/moving_average.h"
 #include "optim/kernels/proximal_adagrad.h"
 #include "optim/kernels/proximal_gradient_descent.h"
 #include "optim/kernels/rms_prop.h"
@@ -30,5 +31,6 @@
   M(RmsPropStep<T>)                 \
   M(CenteredRmsPropStep<T>)         \
   M(ProximalGradientDescentStep<T>) \
-  M(ProximalAdagradStep<T>)
+  M(ProximalAdagradStep<T>)         \
+  M(MovingAverageStep<T>)
 #define WEIR_FOR_EACH_STEP(M) WEIR_FOR_EACH_STEP_OF(float, M) WEIR_FOR_EACH_STEP_OF(double, M)
