@@ -69,8 +69,9 @@ class Job {
   void WaitForWorkers(int workers);
 
   /// A session on this task's master; with --wait-for-workers it returns when that many workers
-  /// have opened theirs. `graph` must outlive it.
-  absl::StatusOr<Session> OpenSession(Graph& graph);
+  /// have opened theirs. `graph` must outlive it. The timeouts of `options` are those of the flags
+  /// --start-timeout and --step-timeout, whatever it says.
+  absl::StatusOr<Session> OpenSession(Graph& graph, SessionOptions options = {});
 
   /// Closes the session at the end of this worker's loop. Where WaitForWorkers said how many there
   /// are, a worker that owns variables first waits, up to the start timeout, until all others have

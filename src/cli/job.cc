@@ -319,12 +319,11 @@ DeviceFunction Job::ReplicaDeviceSetter(PlacementStrategy strategy) const {
   return impl_->Setter(strategy);
 }
 
-absl::StatusOr<Session> Job::OpenSession(Graph& graph) {
+absl::StatusOr<Session> Job::OpenSession(Graph& graph, SessionOptions options) {
   const cli::JobOptions& flags = impl_->options;
   const int workers =
       flags.wait_for_workers >= 0 ? flags.wait_for_workers : impl_->wait_for_workers;
   if (workers > 1) impl_->barrier.emplace(impl_->MakeBarrier(graph));
-  SessionOptions options;
   options.start_timeout = Milliseconds(flags.start_timeout_s);
   options.step_timeout = Milliseconds(flags.step_timeout_s);
   WEIR_ASSIGN_OR_RETURN(Session session, impl_->server->OpenSession(graph, options));
