@@ -9,7 +9,6 @@
 
 #include "graph/op_registry.h"
 #include "graph/passes.h"
-#include "graph/row_shards.h"
 #include "graph/shard_map.h"
 #include "weir/device_setter.h"
 #include "weir/graph.h"
@@ -92,18 +91,6 @@ TEST(SlicesCase, TheFirstHaveTheRest) {  // C4-02
   EXPECT_EQ(SizesOfThree({100'000, 256}, 0), (Dims{33'334, 33'333, 33'333}));
   EXPECT_EQ(SizesOfThree({7, 2}, 0), (Dims{3, 2, 2}));
   EXPECT_EQ(SizesOfThree({7, 256}, 1), (Dims{86, 85, 85}));
-}
-
-TEST(SlicesCase, ALookupUsesTheirRealBorders) {  // C4-03
-  const auto shards = RowShards::Make({4, 2}, RowLayout::kDiv);
-  ASSERT_TRUE(shards.ok()) << shards.status();
-  for (std::int64_t row = 0; row < 6; ++row) {
-    const std::int64_t place = shards->PlaceOf(row);
-    const int shard = shards->ShardOfPlace(place);
-    EXPECT_EQ(shard, row < 4 ? 0 : 1) << row;
-    EXPECT_EQ(place - shards->begin(shard), row < 4 ? row : row - 4) << row;
-    EXPECT_EQ(shards->RowAt(place), row);
-  }
 }
 
 }  // namespace

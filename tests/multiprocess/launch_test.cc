@@ -1,12 +1,18 @@
 // `weir launch` with real processes, real signals and real kills.
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "multiprocess/process.h"
 
 namespace weir::testing_process {
@@ -265,6 +271,40 @@ TEST(LaunchTest, ATakenPortIsNamedWithItsReason) {  // C1-03
   EXPECT_EQ(Count(second.Output(), "\n"), 1) << second.Output();
   first.Signal(SIGTERM);
   EXPECT_EQ(first.Wait(seconds(10)), 0) << first.Output();
+}
+
+/// Another program that listens on a port of its own, and says nothing.
+class Listener {
+ public:
+  Listener() : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(any);
+    EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&any), size), 0);
+    EXPECT_EQ(listen(fd_, 1), 0);
+    EXPECT_EQ(getsockname(fd_, reinterpret_cast<sockaddr*>(&any), &size), 0);
+    address_ = absl::StrCat("127.0.0.1:", ntohs(any.sin_port));
+  }
+  ~Listener() { close(fd_); }
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  const std::string& address() const { return address_; }
+
+ private:
+  const int fd_;
+  std::string address_;
+};
+
+TEST(LaunchTest, APortOfAnotherProgramIsNamedWithTheWayOut) {  // C1-03
+  const Listener other;
+  Process serve(
+      {kWeir, "serve", "--cluster", "ps=" + other.address(), "--job", "ps", "--task", "0"});
+  EXPECT_EQ(serve.Wait(seconds(20)), 1);
+  for (const char* part : {"ps:0", "Address already in use", "end the program that has the port"})
+    EXPECT_THAT(serve.Output(), HasSubstr(part));
+  EXPECT_THAT(serve.Output(), HasSubstr(other.address()));
+  EXPECT_EQ(Count(serve.Output(), "\n"), 1) << serve.Output();
 }
 
 }  // namespace
