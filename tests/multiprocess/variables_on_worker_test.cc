@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <random>
 
+#include "multiprocess/fake_mnist.h"
 #include "multiprocess/process.h"
 
 namespace weir::testing_process {
@@ -13,30 +13,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// An IDX file of bytes: magic with rank, sizes in big endian, data.
-void WriteIdx(const fs::path& path, const std::vector<std::uint32_t>& sizes,
-              const std::string& bytes) {
-  std::string head = {0, 0, 8, static_cast<char>(sizes.size())};
-  for (const std::uint32_t size : sizes)
-    for (const int shift : {24, 16, 8, 0}) head += static_cast<char>(size >> shift);
-  std::ofstream(path, std::ios::binary) << head << bytes;
-}
-
-/// `count` random images with labels, in MNIST's clothes.
-void WriteImages(const fs::path& folder, const std::string& prefix, std::uint32_t count) {
-  std::mt19937 random(count);
-  std::string images(count * 28 * 28, '\0'), labels(count, '\0');
-  for (char& pixel : images) pixel = static_cast<char>(random());
-  for (char& label : labels) label = static_cast<char>(random() % 10);
-  WriteIdx(folder / (prefix + "-images-idx3-ubyte"), {count, 28, 28}, images);
-  WriteIdx(folder / (prefix + "-labels-idx1-ubyte"), {count}, labels);
-}
-
 TEST(VariablesOnWorkerTest, MnistTrainsWithoutAPs) {
   const fs::path folder = fs::path(testing::TempDir()) / "weir_variables_on_worker";
   fs::create_directories(folder);
-  WriteImages(folder, "train", 200);
-  WriteImages(folder, "t10k", 50);
+  WriteFakeMnist(folder, 200, 50);
   const std::string summary_path = folder / "summary.json";
   Process launcher({Binary("weir"),
                     "launch",
