@@ -124,6 +124,7 @@ class Partitioner {
       }
     }
     node.inputs = std::move(inputs);
+    node.colocation.clear();  // it is placed, and whom it was to be with need not be in the step
     local_[static_cast<std::size_t>(n)] = static_cast<int>(NodesOf(device).size());
     NodesOf(device).push_back(std::move(node));
   }

@@ -59,6 +59,13 @@ TEST(PartitionGraphTest, SingleDevice) {
   EXPECT_TRUE(plan.edges.empty());
 }
 
+TEST(PartitionGraphTest, WhoANodeWasPlacedWithNeedNotBeInTheStep) {
+  TestGraph g;
+  g.Aten("A1", {}, kA);
+  g.node("A1").colocation = "pruned";
+  EXPECT_EQ(NodeNamed(Partition(g).partitions[0].graph, "A1").colocation, "");
+}
+
 TEST(PartitionGraphTest, CrossDeviceData) {
   Abc t;
   t.g.Aten("B2", {t.a1, t.b1}, kB);
