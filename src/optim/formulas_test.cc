@@ -320,6 +320,23 @@ TEST_F(LambTest, ANormOfZeroIsNoRatio) {
   EXPECT_NE(store::ValueOf(*variable)[0][0].item<double>(), 0);
 }
 
+// Where nothing has been summed up yet the divisor is 0 as well, and TensorFlow's FTRL gives 0.
+TEST(FtrlTest, AGradientOfZeroBeforeAnyOtherGivesZero) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    for (const double power : {-0.5, -0.3}) {
+      const OptimizerSpec spec = Ftrl{.learning_rate_power = power, .initial_accumulator_value = 0};
+      const auto dense = VariableOf(at::ones({9}, dtype));
+      Apply(*RuleOf(spec, dense), at::zeros({9}, dtype));
+      EXPECT_TRUE(at::equal(store::ValueOf(*dense), at::zeros({9}, dtype)));
+      const auto sparse = VariableOf(at::ones({3, 9}, dtype));
+      ApplyRows(*RuleOf(spec, sparse), {1}, at::zeros({1, 9}, dtype));
+      EXPECT_TRUE(at::equal(store::ValueOf(*sparse)[1], at::zeros({9}, dtype)));
+      Apply(*RuleOf(spec, dense), at::ones({9}, dtype));
+      EXPECT_LT(at::max(store::ValueOf(*dense)).item<double>(), 0) << "trains on from there";
+    }
+  }
+}
+
 // A gradient that is no number must not look like a weight of zero.
 TEST(ShrinkTest, NanStaysNan) {
   for (const OptimizerSpec& spec :
