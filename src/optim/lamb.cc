@@ -83,10 +83,11 @@ class LambRule final : public UpdateRule {
 
   template <typename Direct>
   absl::StatusOr<std::uint64_t> Update(std::int64_t step, const Direct& direct) {
+    WEIR_ASSIGN_OR_RETURN(const double rate, RateOf<T>(rate_, step, RateKind::kAny, *variable_));
     return variable_->Update(use_locking_, [&](const at::Tensor& w) {
       const at::Tensor direction = w.clone();
       direct(direction);
-      Move(w, direction, rate_.At(step) * TrustRatio(w, direction));
+      Move(w, direction, rate * TrustRatio(w, direction));
       numbers_.powers.Advance();
     });
   }

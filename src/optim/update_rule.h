@@ -19,7 +19,9 @@ namespace weir::optim {
 /// once: without locking that is the point.
 ///
 /// `step` is the number of training steps before the one that the gradient belongs to; a rule that
-/// does not count steps ignores it. Both return the version before this update.
+/// does not count steps ignores it. Both return the version before this update. InvalidArgument,
+/// and nothing is updated, when the schedule's rate of this step is none that the rule can use in
+/// the variable's dtype; it names the rate, the step and the variable.
 class UpdateRule {
  public:
   virtual ~UpdateRule() = default;
