@@ -125,6 +125,25 @@ TEST_P(SlicedTableTest, ReadAssignedAndAddedAsAWhole) {
   EXPECT_TRUE(at::equal(RunAll(session, {}, {model.table})[0], Values() * 2 + Values()));
 }
 
+// What the graph cannot know, as it is fed: only so many rows as there are may be cut up.
+TEST_P(SlicedTableTest, AValueOfAnotherSizeIsRefusedAndNotCutToFit) {
+  Model model(kPs, Values(), shards(), layout());
+  const Output value = model.graph.Placeholder("value", at::kFloat, {-1, kWidth});
+  const Operation assign = model.graph.Assign(model.table, value);
+  const Operation add = model.graph.AssignAdd(model.table, value, "add");
+  Session session = Open(cluster_, model.graph);
+  for (const std::int64_t rows : {kRows + 1, kRows - 1, std::int64_t{0}}) {
+    for (const Operation& target : {assign, add}) {
+      const auto result = session.Run({{value, at::ones({rows, kWidth})}}, {}, {target});
+      EXPECT_TRUE(absl::IsInvalidArgument(result.status())) << result.status();
+      EXPECT_THAT(std::string(result.status().message()),
+                  ::testing::AllOf(HasSubstr("[" + std::to_string(rows) + ", 3]"),
+                                   HasSubstr(std::to_string(kRows)), HasSubstr(target.name())));
+    }
+  }
+  EXPECT_TRUE(at::equal(RunAll(session, {}, {model.table})[0], Values()));
+}
+
 TEST_P(SlicedTableTest, RowsAreAddedAndOverwrittenByTheirIds) {
   Model model(kPs, Values(at::kDouble), shards(), layout());
   const Output values = model.graph.Placeholder("values", at::kDouble, {-1, kWidth});
