@@ -162,6 +162,23 @@ TEST_P(SlicedTableTest, RowsAreAddedAndOverwrittenByTheirIds) {
   EXPECT_TRUE(at::equal(RunAll(session, {}, {model.table})[0], expected));
 }
 
+TEST_P(SlicedTableTest, RowsOfAnyNumberTypeAreAdded) {
+  for (const at::ScalarType dtype : {at::kInt, at::kLong, at::kHalf, at::kBFloat16}) {
+    TestCluster cluster(kPs, 1);
+    cluster.StartAll();
+    const at::Tensor start = at::arange(kRows * kWidth, dtype).reshape({kRows, kWidth});
+    Model model(kPs, start, shards(), layout());
+    const Output values = model.graph.Placeholder("values", dtype, {-1, kWidth});
+    const Operation add = model.graph.ScatterAdd(model.table, model.ids, values);
+    Session session = Open(cluster, model.graph);
+    const at::Tensor ids = Ids({22, 0, 7, 7, 13, 22, 1});
+    const at::Tensor rows = at::arange(7 * kWidth, dtype).reshape({7, kWidth});
+    RunAll(session, {{model.ids, ids}, {values, rows}}, {}, {add});
+    EXPECT_TRUE(at::equal(RunAll(session, {}, {model.table})[0], start.index_add(0, ids, rows)))
+        << dtype;
+  }
+}
+
 TEST_P(SlicedTableTest, AnIdOutOfRangeIsNamedWithItsVariableAndTheRowsItHas) {
   Model model(kPs, Values(), shards(), layout());
   const Output rows = EmbeddingLookup(model.table, model.ids);
