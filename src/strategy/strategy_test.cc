@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "weir/embedding.h"
 #include "weir/ops.h"
 
 namespace weir {
@@ -38,6 +39,20 @@ TEST(StrategyTest, WhatWasNeverAssignedGivesNoOperation) {
   const auto w = graph.Variable("w", Ones({2}));
   EXPECT_FALSE(ApplyGradient(Sgd{}, w, Output()).valid());
   EXPECT_EQ(graph.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(StrategyTest, AScalarThatIsLookedUpIsAnErrorOfTheGraph) {
+  for (const int lookups : {1, 2}) {
+    Graph graph;
+    const auto scalar = graph.Variable("scalar", Ones({}));
+    const auto ids = graph.Placeholder("ids", at::kLong, {-1});
+    Output loss = ops::sum(EmbeddingLookup(scalar, ids));
+    for (int i = 1; i < lookups; ++i) loss = loss + ops::sum(EmbeddingLookup(scalar, ids));
+    NewAsyncStrategy()->Minimize(Sgd{}, loss);
+    EXPECT_EQ(graph.status().code(), absl::StatusCode::kInvalidArgument) << graph.status();
+    EXPECT_THAT(std::string(graph.status().message()),
+                HasSubstr("'scalar' is a scalar and has no rows"));
+  }
 }
 
 TEST(StrategyTest, EachUpdateWaitsForTheTicketAndTheStepForEachUpdate) {
