@@ -342,6 +342,118 @@ TEST_P(BagTest, RaggedBagsAreCombinedAndEmptyOnesAreZero) {
   }
 }
 
+// The graph does not know that there will be no ids.
+TEST_P(BagTest, BagsOfNoColumnsAreZero) {
+  Model model(2, Values(at::kDouble), 3, RowLayout::kDiv);
+  const Output ids = model.graph.Placeholder("bags", at::kLong, {-1, -1});
+  const Output weights = model.graph.Placeholder("weights", at::kDouble, {-1, -1});
+  EmbeddingBagOptions options{.combiner = combiner()};
+  if (weighted()) options.weights = weights;
+  const Output bags = EmbeddingBag(model.table, ids, options);
+  Session session = Open(cluster_, model.graph);
+  std::vector<Feed> feeds = {{ids, at::empty({4, 0}, at::kLong)}};
+  if (weighted()) feeds.push_back({weights, at::empty({4, 0}, at::kDouble)});
+  const at::Tensor got = RunAll(session, feeds, {bags})[0];
+  EXPECT_TRUE(at::equal(got, at::zeros({4, kWidth}, at::kDouble))) << got;
+}
+
+/// Two bags of two ids, the second weighted 2 and 1, both fixed and ragged. Returns the bags after
+/// a step of rate 1 on the sum of all elements, and by how much it moved the weights.
+std::pair<at::Tensor, at::Tensor> BagsOfWeights(TestCluster& cluster, Combiner combiner,
+                                                bool ragged, double a, double b) {
+  const std::vector<std::int64_t> shape =
+      ragged ? std::vector<std::int64_t>{4} : std::vector<std::int64_t>{2, 2};
+  Graph graph;
+  DeviceScope scope(graph, Setter(2));
+  const at::Tensor rows = at::tensor({1.0, 2.0, 5.0, 7.0}, at::kDouble).reshape({2, 2});
+  const auto table = graph.Variable("table", FromTensor(rows), {.trainable = false});
+  const at::Tensor first = at::tensor({a, b, 2.0, 1.0}, at::kDouble).reshape(shape);
+  const auto weights = graph.Variable("weights", FromTensor(first));
+  EmbeddingBagOptions options{.combiner = combiner, .weights = weights};
+  if (ragged) options.offsets = graph.Const(Ids({0, 2}));
+  const Output bags = EmbeddingBag(table, graph.Const(Ids({0, 1, 0, 1}).reshape(shape)), options);
+  const Operation train = NewAsyncStrategy()->Minimize(Sgd{.learning_rate = 1}, ops::sum(bags));
+  Session session = Open(cluster, graph);
+  const at::Tensor got = RunAll(session, {}, {bags})[0];
+  RunAll(session, {}, {}, {train});
+  return {got, (first - RunAll(session, {}, {weights})[0]).reshape({2, 2})};
+}
+
+// Rows (1, 2) and (5, 7): with weights 2 and 1 they come to (7, 11). The mean's gradient with
+// respect to a weight is sum(row - mean) / 3, of the other sum(row) / sqrt(5) - 18 w / sqrt(5)^3.
+TEST(BagWeightsTest, WhatComesToNothingIsZeroAndHasNoGradient) {
+  for (const bool ragged : {false, true}) {
+    for (const double weight : {1.0, 0.0}) {
+      TestCluster cluster(2, 1);
+      cluster.StartAll();
+      const auto [bags, gradient] =
+          BagsOfWeights(cluster, Combiner::kMean, ragged, weight, -weight);
+      EXPECT_TRUE(at::allclose(
+          bags, at::tensor({0.0, 0.0, 7 / 3.0, 11 / 3.0}, at::kDouble).reshape({2, 2}), 1e-14, 0))
+          << bags;
+      EXPECT_TRUE(at::allclose(
+          gradient,
+          at::tensor({0.0, 0.0, (3 - 6) / 3.0, (12 - 6) / 3.0}, at::kDouble).reshape({2, 2}), 1e-14,
+          0))
+          << gradient;
+    }
+    TestCluster cluster(2, 1);
+    cluster.StartAll();
+    const double root = std::sqrt(5);
+    const auto [bags, gradient] = BagsOfWeights(cluster, Combiner::kSqrtN, ragged, 0, 0);
+    EXPECT_TRUE(at::allclose(
+        bags, at::tensor({0.0, 0.0, 7 / root, 11 / root}, at::kDouble).reshape({2, 2}), 1e-14, 0))
+        << bags;
+    EXPECT_TRUE(at::allclose(
+        gradient,
+        at::tensor({0.0, 0.0, 3 / root - 18 * 2 / (5 * root), 12 / root - 18 / (5 * root)},
+                   at::kDouble)
+            .reshape({2, 2}),
+        1e-13, 0))
+        << gradient;
+  }
+}
+
+std::string BagError(const std::vector<std::int64_t>& ids, const std::vector<std::int64_t>& offsets,
+                     const std::vector<std::int64_t>& weights, at::ScalarType dtype = at::kDouble) {
+  Graph graph;
+  const auto table = graph.Variable("table", FromTensor(Values(at::kDouble)));
+  EmbeddingBagOptions options;
+  if (!offsets.empty()) options.offsets = graph.Placeholder("offsets", at::kLong, offsets);
+  if (!weights.empty()) options.weights = graph.Placeholder("weights", dtype, weights);
+  EmbeddingBag(table, graph.Placeholder("ids", at::kLong, ids), options);
+  EXPECT_TRUE(graph.status().ok() || absl::IsInvalidArgument(graph.status())) << graph.status();
+  return std::string(graph.status().message());
+}
+
+TEST(BagShapesTest, OtherShapesAreErrorsThatNameTheTableAndTheShape) {
+  for (const auto& [error, shape] : {std::pair{BagError({5}, {}, {}), "int64 [5]"},
+                                     {BagError({2, 3, 4}, {}, {}), "int64 [2, 3, 4]"},
+                                     {BagError({5, 2}, {2}, {}), "int64 [5, 2]"},
+                                     {BagError({5}, {2, 1}, {}), "int64 [2, 1]"},
+                                     {BagError({5, 2}, {}, {2}), "float64 [2]"},
+                                     {BagError({5, 2}, {}, {5, 1}), "float64 [5, 1]"},
+                                     {BagError({5}, {2}, {4}), "float64 [4]"},
+                                     {BagError({5}, {2}, {5}, at::kFloat), "float32 [5]"}}) {
+    EXPECT_THAT(error, ::testing::AllOf(HasSubstr("'table'"), HasSubstr(shape)));
+  }
+  EXPECT_EQ(BagError({-1, 2}, {}, {5, -1}), "");
+  EXPECT_EQ(BagError({-1}, {-1}, {-1}), "");
+}
+
+TEST(BagShapesTest, WeightsThatAreFedAreNotStretchedOverTheIds) {
+  TestCluster cluster(2, 1);
+  cluster.StartAll();
+  Model model(2, Values(at::kDouble), 2, RowLayout::kDiv);
+  const Output ids = model.graph.Placeholder("bags", at::kLong, {-1, -1});
+  const Output weights = model.graph.Placeholder("weights", at::kDouble, {-1, -1});
+  const Output bags = EmbeddingBag(model.table, ids, {.weights = weights});
+  Session session = Open(cluster, model.graph);
+  const auto result = session.Run(
+      {{ids, Ids({0, 1, 2, 3}).reshape({2, 2})}, {weights, at::ones({2, 1}, at::kDouble)}}, {bags});
+  EXPECT_TRUE(absl::IsInvalidArgument(result.status())) << result.status();
+}
+
 TEST_P(BagTest, ABagIsTrainedLikeItsFormula) {
   Model model(2, Values(at::kDouble), 3, RowLayout::kMod);
   const at::Tensor ids = Ids({4, 4, 9, 22, 0, 4}).reshape({2, 3});
