@@ -282,8 +282,8 @@ constexpr at::ScalarType kDtypes[] = {at::kFloat, at::kDouble};
 INSTANTIATE_TEST_SUITE_P(All, FormulasTest,
                          testing::Combine(testing::ValuesIn(Cases()), testing::ValuesIn(kDtypes)),
                          [](const auto& tested) {
-                           const auto& [rule, dtype] = tested.param;
-                           return rule.name + NameOf(dtype);
+                           return std::get<0>(tested.param).name +
+                                  NameOf(std::get<1>(tested.param));
                          });
 
 // The ratio of norms is the whole variable's, so LAMB is no matter of one element.
