@@ -81,7 +81,9 @@ TEST(VariableRowsTest, RefusesOtherShapesScalarsAndWhatIsNotInitialised) {
   const auto table = Table();
   EXPECT_FALSE(table->ScatterAdd(Ids({0}), at::ones({2, 2}), false).ok());
   EXPECT_FALSE(table->ScatterUpdate(Ids({0}), at::ones({1, 2}, at::kDouble), false).ok());
-  EXPECT_FALSE(table->ReadRows(at::zeros({2})).ok());
+  EXPECT_THAT(std::string(table->ReadRows(at::zeros({2, 1})).status().message()),
+              AllOf(HasSubstr("\"w\": the ids are float32 [2, 1]"), HasSubstr("int64 or int32")));
+  EXPECT_FALSE(table->ReadRows(at::Tensor()).ok());
   EXPECT_FALSE(InitializedVariable(DefOf(ConstantOf({}, 0)))->ReadRows(Ids({0})).ok());
   const Variable unset(DefOf(ConstantOf({4, 2}, 0)));
   EXPECT_EQ(unset.ReadRows(Ids({0})).status().code(), absl::StatusCode::kFailedPrecondition);

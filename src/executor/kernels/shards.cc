@@ -16,6 +16,7 @@
 #include "graph/row_shards.h"
 #include "optim/sparse_gradient.h"
 #include "store/dense.h"
+#include "tensor/dtype.h"
 
 namespace weir::executor {
 namespace {
@@ -60,8 +61,11 @@ class ShardIdsKernel final : public Kernel {
 
   absl::Status Run(NodeContext& context) const override {
     const at::Tensor& input = context.input(0).tensor;
-    if (!input.defined() || input.scalar_type() != at::kLong)
-      return absl::InvalidArgumentError("its ids are not int64");
+    if (!input.defined() || input.scalar_type() != at::kLong) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the ids for variable \"", variable_, "\" are ",
+          input.defined() ? DtypeName(input.scalar_type()) : "absent", " but must be int64"));
+    }
     const at::Tensor ids = store::ToPlain(input);
     WEIR_ASSIGN_OR_RETURN(std::vector<Asked> asked, PlacesOf(Numbers(ids)));
     std::ranges::sort(asked, {}, &Asked::place);
