@@ -7,6 +7,7 @@
 
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -269,6 +270,105 @@ TEST_P(SlicedTableTest, GradientsOfLookupsAndOfTheWholeTableAdd) {
         TrainedTable(cluster, kPs, shards(), layout(), Sgd{.learning_rate = 0.1}, dense),
         PlainlyTrainedTable(0.1, dense), 1e-13, 1e-13))
         << dense;
+  }
+}
+
+/// What `options` make of the gradient of a table that is `w`.
+at::Tensor Changed(const at::Tensor& gradient, const at::Tensor& w,
+                   const GradientOptions& options) {
+  at::Tensor changed = gradient + options.weight_decay * w;
+  if (options.clip_value > 0) changed = at::clamp(changed, -options.clip_value, options.clip_value);
+  for (const double bound : {options.clip_norm, options.clip_global_norm}) {
+    if (bound > 0) changed = changed * (bound / std::max(changed.norm().item<double>(), bound));
+  }
+  return changed;
+}
+
+/// The table after a step of rate 1 on the sum of its elements, or of the rows `ids`, times
+/// `factors`.
+at::Tensor TableAfterAStep(TestCluster& cluster, Model& model, const at::Tensor& ids,
+                           const at::Tensor& factors, const GradientOptions& options) {
+  Output loss;
+  {
+    DeviceScope scope(model.graph, "/job:worker/task:0");
+    const Output value =
+        ids.defined() ? EmbeddingLookup(model.table, model.graph.Const(ids)) : model.table.read();
+    loss = ops::sum(value * model.graph.Const(factors));
+  }
+  const Operation train = NewAsyncStrategy()->Minimize(Sgd{.learning_rate = 1}, loss, options);
+  Session session = Open(cluster, model.graph);
+  RunAll(session, {}, {}, {train});
+  return RunAll(session, {}, {model.table})[0];
+}
+
+// Bounds are those of the whole gradient, however the table is cut, and of rows summed by their
+// ids.
+TEST_P(SlicedTableTest, GradientsAreClippedAsOfAWholeTable) {
+  const at::Tensor w = Values(at::kDouble);
+  const at::Tensor ids = Ids({22, 0, 7, 7, 13, 22, 1});
+  const at::Tensor rows = 3 * at::cos(at::arange(7 * kWidth, at::kDouble)).reshape({7, kWidth});
+  const at::Tensor all = 3 * at::cos(w);
+  for (const bool sparse : {false, true}) {
+    for (const GradientOptions& options :
+         {GradientOptions{.weight_decay = 0.3},
+          GradientOptions{.weight_decay = 0.3, .clip_norm = 2}, GradientOptions{.clip_value = 0.5},
+          GradientOptions{.clip_norm = 2}, GradientOptions{.clip_global_norm = 2},
+          GradientOptions{.clip_global_norm = 1e3}}) {
+      if (sparse && options.weight_decay != 0) continue;
+      TestCluster cluster(kPs, 1);
+      cluster.StartAll();
+      Model model(kPs, w, shards(), layout());
+      const at::Tensor gradient = sparse ? at::zeros_like(w).index_add(0, ids, rows) : all;
+      const at::Tensor got = TableAfterAStep(cluster, model, sparse ? ids : at::Tensor(),
+                                             sparse ? rows : all, options);
+      EXPECT_TRUE(at::allclose(got, w - Changed(gradient, w, options), 1e-13, 1e-13)) << sparse;
+    }
+  }
+}
+
+/// What a loss looks at a table by: a read of it all, and two lookups.
+enum class Term { kRead, kFirst, kSecond };
+
+/// The table after a step of rate 1 on the sum of `terms`, of which those of `flat` go through a
+/// comparison, which has no gradient.
+at::Tensor TableAfterTerms(TestCluster& cluster, Model& model, const at::Tensor& ids,
+                           const std::vector<Term>& terms, const std::vector<Term>& flat) {
+  Output loss = ops::sum(model.graph.Variable("other", Ones({1}, at::kDouble)));
+  DeviceScope scope(model.graph, "/job:worker/task:0");
+  for (const Term term : terms) {
+    const Output value = term == Term::kRead ? model.table.read()
+                                             : EmbeddingLookup(model.table, model.graph.Const(ids));
+    const bool is_flat = std::ranges::find(flat, term) != flat.end();
+    loss = loss + ops::sum(is_flat ? ops::to(ops::eq(value, value), at::kDouble) : value);
+  }
+  const Operation train = NewAsyncStrategy()->Minimize(Sgd{.learning_rate = 1}, loss);
+  Session session = Open(cluster, model.graph);
+  RunAll(session, {}, {}, {train});
+  return RunAll(session, {}, {model.table})[0];
+}
+
+TEST_P(SlicedTableTest, LookupsAndReadsWithoutAGradientAddNothing) {
+  using enum Term;
+  const at::Tensor ids = Ids({22, 0, 7, 7});
+  const at::Tensor w = Values(at::kDouble);
+  const at::Tensor rows = at::zeros_like(w).index_add(0, ids, at::ones({4, kWidth}, at::kDouble));
+  struct Case {
+    std::vector<Term> terms, flat;
+    at::Tensor gradient;
+  };
+  for (const Case& tested : {Case{{kFirst, kSecond}, {kFirst}, rows},
+                             Case{{kFirst, kSecond}, {kFirst, kSecond}, at::zeros_like(w)},
+                             Case{{kRead, kFirst}, {kRead}, rows},
+                             Case{{kRead, kFirst, kSecond}, {kRead, kSecond}, rows},
+                             Case{{kRead, kFirst}, {kFirst}, at::ones_like(w)},
+                             Case{{kRead, kFirst, kSecond}, {kFirst, kSecond}, at::ones_like(w)},
+                             Case{{kRead, kFirst}, {kRead, kFirst}, at::zeros_like(w)}}) {
+    TestCluster cluster(kPs, 1);
+    cluster.StartAll();
+    Model model(kPs, w, shards(), layout());
+    const at::Tensor got = TableAfterTerms(cluster, model, ids, tested.terms, tested.flat);
+    EXPECT_TRUE(at::allclose(got, w - tested.gradient, 1e-14, 1e-14))
+        << tested.terms.size() << " terms, of them flat " << tested.flat.size();
   }
 }
 

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <string>
 
 #include "weir/embedding.h"
 #include "weir/ops.h"
@@ -53,6 +55,26 @@ TEST(StrategyTest, AScalarThatIsLookedUpIsAnErrorOfTheGraph) {
     EXPECT_THAT(std::string(graph.status().message()),
                 HasSubstr("'scalar' is a scalar and has no rows"));
   }
+}
+
+TEST(StrategyTest, WeightDecayNeedsADenseGradient) {
+  Graph graph;
+  const auto table = graph.Variable("table", Ones({4, 2}));
+  const auto w = graph.Variable("w", Ones({2}));
+  const auto ids = graph.Placeholder("ids", at::kLong, {-1});
+  NewAsyncStrategy()->Minimize(Sgd{}, ops::sum(EmbeddingLookup(table, ids) * w),
+                               {.weight_decay = 0.1});
+  EXPECT_EQ(graph.status().code(), absl::StatusCode::kInvalidArgument) << graph.status();
+  EXPECT_THAT(std::string(graph.status().message()),
+              HasSubstr("variable 'table' has a sparse gradient"));
+}
+
+TEST(StrategyTest, ABoundThatCannotBeIsNamedWithItsValue) {
+  Graph graph;
+  const auto w = graph.Variable("w", Ones({2}));
+  NewAsyncStrategy()->Minimize(Sgd{}, ops::sum(w), {.clip_norm = HUGE_VAL});
+  EXPECT_THAT(std::string(graph.status().message()),
+              HasSubstr("clip_norm = inf must be a finite number that is 0 (off) or more"));
 }
 
 TEST(StrategyTest, EachUpdateWaitsForTheTicketAndTheStepForEachUpdate) {
