@@ -36,15 +36,17 @@ enum class Combiner : std::uint8_t {
 
 struct EmbeddingBagOptions {
   Combiner combiner = Combiner::kMean;
-  /// Of the shape of the ids and the dtype of the table; none: every weight is 1.
+  /// Of the shape of the ids and the dtype of the table; none: every weight is 1. Differentiable.
   Output weights = {};
   /// Where each bag begins in a list of ids, as of torch's embedding_bag; none: a row of a matrix
   /// of ids is a bag.
   Output offsets = {};
 };
 
-/// One row for each bag of ids: ids {bags, n}, or {n} with offsets {bags}; tables of two axes. A
-/// bag without ids, or whose weights cancel, is zero. TensorFlow's embedding_lookup_sparse.
+/// One row for each bag of ids: ids {bags, n}, or {n} with offsets {bags}; tables of two axes.
+/// Other shapes are an error of the graph, as are weights of another shape or dtype. A bag without
+/// ids is zero, and so is a kMean or kSqrtN by weights that come to nothing, with a gradient of
+/// zero. TensorFlow's embedding_lookup_sparse.
 Output EmbeddingBag(const Variable& table, Output ids, const EmbeddingBagOptions& options = {},
                     const std::string& name = "embedding_bag");
 

@@ -27,11 +27,12 @@ struct LearningRate {
   std::map<std::string, double> numbers;
   std::vector<double> boundaries = {};  // of "piecewise": steps
   std::vector<double> rates = {};       // of "piecewise"
-  /// The rate is multiplied by a ramp from `warm_up_start` to 1 over the first steps.
-  double warm_up_steps = 0;
-  double warm_up_start = 0;
+  /// The rate is multiplied by ramps, one from warm_up_starts[i] to 1 over the first
+  /// warm_up_steps[i] steps each.
+  std::vector<double> warm_up_steps = {};
+  std::vector<double> warm_up_starts = {};
 
-  bool is_constant() const { return schedule == "constant" && warm_up_steps == 0; }
+  bool is_constant() const { return schedule == "constant" && warm_up_steps.empty(); }
 };
 
 /// rates[0] up to and including step boundaries[0], then rates[1] up to and including
@@ -83,7 +84,8 @@ struct CosineDecay {
 };
 
 /// `then`, multiplied by start + (1 - start) * min(step, steps) / steps: PyTorch's LinearLR in
-/// front of any schedule. With `start` 0 the first step has the rate 0.
+/// front of any schedule, also of another WarmUp: their ramps multiply. With `start` 0 the first
+/// step has the rate 0.
 struct WarmUp {
   std::int64_t steps = 1;  // > 0
   double start = 0;        // in [0, 1]

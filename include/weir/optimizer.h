@@ -76,7 +76,8 @@ struct AdagradDa {
 
 /// A = rho * A + (1 - rho) * g^2; u = sqrt(U + epsilon) / sqrt(A + epsilon) * g; w -= lr * u;
 /// U = rho * U + (1 - rho) * u^2. Slots "accum" (A) and "accum_update" (U). Zeiler 2012;
-/// TensorFlow's AdadeltaOptimizer.
+/// TensorFlow's AdadeltaOptimizer. As there, with epsilon 0 a gradient of 0 before any other makes
+/// 0 / 0, NaN.
 struct Adadelta {
   LearningRate learning_rate = 0.001;
   double rho = 0.95;      // in [0, 1)
@@ -90,7 +91,8 @@ struct Adadelta {
 /// TensorFlow; PyTorch's epsilon is this one divided by sqrt(1 - beta2^t). Slots "m", "v" and the
 /// powers "beta1_power", "beta2_power", which live beside each variable, as float64 scalars: t
 /// counts the variable's updates, whichever worker they come from. alpha and 1 - beta are computed
-/// in float64 and rounded to the variable's dtype. Betas are in [0, 1).
+/// in float64 and rounded to the variable's dtype. Betas are in [0, 1). As in TensorFlow, with
+/// epsilon 0 a gradient of 0 before any other makes 0 / 0, NaN; so do LazyAdam, AdamW and LAMB.
 ///
 /// A sparse gradient counts as zero in the other rows, as in the original: m and v decay in the
 /// whole table and every row moves. LazyAdam is the rule for large tables.

@@ -25,7 +25,8 @@ struct GradientOptions {
   /// Every element into [-clip_value, clip_value].
   double clip_value = 0;
   /// g *= clip_norm / max(|g|, clip_norm), for each variable's gradient on its own, with the
-  /// Euclidean norm. TensorFlow's clip_by_norm.
+  /// Euclidean norm. A norm that is not finite makes the variable's whole gradient NaN.
+  /// TensorFlow's clip_by_norm, which makes the finite elements 0 where another is infinite.
   double clip_norm = 0;
   /// The same with one norm, that of all gradients of the step together: no gradient leaves before
   /// all are there. TensorFlow's clip_by_global_norm. The norm of a sparse gradient is that of its

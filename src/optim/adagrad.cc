@@ -23,7 +23,7 @@ struct AdagradNumbers {
 RuleOr MakeAdagrad(const RuleContext& context) {
   WEIR_ASSIGN_OR_RETURN(const auto values,
                         TakeHyperparameters<1>(context, {"initial_accumulator_value"}));
-  WEIR_RETURN_IF_ERROR(CheckPositive("initial_accumulator_value", values[0]));
+  WEIR_RETURN_IF_ERROR(CheckPositive(context, "initial_accumulator_value", values[0]));
   WEIR_ASSIGN_OR_RETURN(at::Tensor slot, FilledSlot(context, "accumulator", values[0]));
   return MakeForDtype(context, [&]<typename T>() {
     return MakeElementwise(context, AdagradNumbers<T>(), {std::move(slot)});

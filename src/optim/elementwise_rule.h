@@ -65,6 +65,11 @@ void PassTouchedRows(const Passes<Step>& passes, const Step& step, const at::Ten
   });
 }
 
+/// Which rates an optimizer's numbers (below) can use.
+template <typename Numbers>
+inline constexpr RateKind kRates =
+    requires { Numbers::kNeedsPositiveRate; } ? RateKind::kPositive : RateKind::kAny;
+
 /// `Numbers` are an optimizer's, and make the step of each update:
 ///   using Step = ...;                                   one of kernels/steps.h
 ///   Step At(double rate, std::int64_t step) const;      by the learning rate and the global step
@@ -114,10 +119,8 @@ class ElementwiseRule final : public UpdateRule {
  private:
   template <typename Pass>
   absl::StatusOr<std::uint64_t> Update(std::int64_t step, const Pass& pass) {
-    const double rate = rate_.At(step);
-    if constexpr (requires { Numbers::kNeedsPositiveRate; }) {
-      WEIR_RETURN_IF_ERROR(CheckPositive("learning_rate", rate));
-    }
+    WEIR_ASSIGN_OR_RETURN(const double rate,
+                          RateOf<typename Step::Number>(rate_, step, kRates<Numbers>, *variable_));
     return variable_->Update(use_locking_, [&](const at::Tensor& w) {
       pass(numbers_.At(rate, step), w);
       if constexpr (requires { numbers_.Applied(); }) numbers_.Applied();
@@ -136,9 +139,9 @@ class ElementwiseRule final : public UpdateRule {
 template <typename Numbers>
 RuleOr MakeElementwise(const RuleContext& context, Numbers numbers,
                        SlotTensors<typename Numbers::Step> slots) {
-  if constexpr (requires { Numbers::kNeedsPositiveRate; }) {
-    if (context.rate.is_constant())
-      WEIR_RETURN_IF_ERROR(CheckPositive("learning_rate", context.rate.At(0)));
+  if (context.rate.is_constant()) {
+    using T = typename Numbers::Step::Number;
+    WEIR_RETURN_IF_ERROR(CheckRate<T>(context.rate.At(0), kRates<Numbers>));
   }
   return std::make_unique<ElementwiseRule<Numbers>>(context, std::move(numbers), std::move(slots));
 }

@@ -1,13 +1,18 @@
 // The rules without literals in the original's tests, against their formulas as its tests write
-// them in numpy: in float64, to 1e-12, for dense and for sparse gradients.
+// them in numpy, for dense and for sparse gradients: float64 to 1e-12, float32 to 2e-5 of the
+// formula in float64. An update rounds some ten times by 6e-8 each, what it subtracts is as large
+// as the weights, and there are twenty: 1.2e-5 if every one goes the same way.
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "optim/rule_testing.h"
@@ -185,29 +190,48 @@ const std::vector<Case>& Cases() {
 constexpr std::int64_t kRows = 5;
 constexpr std::int64_t kWidth = 3;
 
-class FormulasTest : public testing::TestWithParam<Case> {
+double Tolerance(at::ScalarType dtype) {
+  return dtype == at::kDouble ? 1e-12 : 2e-5;
+}
+
+/// Normal numbers in float64 that are ones of `dtype`, too.
+at::Tensor Draw(const std::vector<std::int64_t>& shape, at::ScalarType dtype) {
+  return at::randn(shape, at::kDouble).to(dtype).to(at::kDouble);
+}
+
+std::string NameOf(at::ScalarType dtype) {
+  return dtype == at::kDouble ? "Float64" : "Float32";
+}
+
+class FormulasTest : public testing::TestWithParam<std::tuple<Case, at::ScalarType>> {
  protected:
   FormulasTest() {
     at::manual_seed(7);
-    const at::Tensor start = at::randn({kRows, kWidth}, at::kDouble);
-    variable_ = VariableOf(start);
-    rule_ = RuleOf(GetParam().spec, variable_);
+    const at::Tensor start = Draw({kRows, kWidth}, dtype());
+    variable_ = VariableOf(start.to(dtype()));
+    rule_ = RuleOf(tested().spec, variable_);
     for (std::int64_t i = 0; i < kRows * kWidth; ++i) {
-      elements_.push_back(GetParam().first);
+      elements_.push_back(tested().first);
       elements_.back().w = start.const_data_ptr<double>()[i];
     }
   }
 
+  static const Case& tested() { return std::get<0>(GetParam()); }
+  static at::ScalarType dtype() { return std::get<1>(GetParam()); }
+
   void ExpectEqual() const {
     Compare(store::ValueOf(*variable_), &Element::w, "w");
     const auto slots = variable_->slots();
-    for (const auto& [name, member] : GetParam().slots)
+    for (const auto& [name, member] : tested().slots)
       Compare(slots.at("scope/" + name), member, name);
   }
 
   void Compare(const at::Tensor& got, double Element::* member, const std::string& name) const {
+    const at::Tensor all = got.to(at::kDouble);
     for (std::size_t i = 0; i < elements_.size(); ++i) {
-      ASSERT_NEAR(got.const_data_ptr<double>()[i], elements_[i].*member, 1e-12)
+      const double expected = elements_[i].*member;
+      ASSERT_NEAR(all.const_data_ptr<double>()[i], expected,
+                  Tolerance(dtype()) * std::max(1.0, std::abs(expected)))
           << name << " of element " << i;
     }
   }
@@ -219,10 +243,10 @@ class FormulasTest : public testing::TestWithParam<Case> {
 
 TEST_P(FormulasTest, Dense) {
   for (int step = 0; step < 20; ++step) {
-    const at::Tensor gradient = at::randn({kRows, kWidth}, at::kDouble);
-    Apply(*rule_, gradient, step);
+    const at::Tensor gradient = Draw({kRows, kWidth}, dtype());
+    Apply(*rule_, gradient.to(dtype()), step);
     for (std::size_t i = 0; i < elements_.size(); ++i)
-      GetParam().formula(elements_[i], gradient.const_data_ptr<double>()[i], step + 1);
+      tested().formula(elements_[i], gradient.const_data_ptr<double>()[i], step + 1);
   }
   ExpectEqual();
 }
@@ -230,15 +254,15 @@ TEST_P(FormulasTest, Dense) {
 // Rows 4, 1 and again 4: the others have no gradient, which only some rules take for zero.
 TEST_P(FormulasTest, Sparse) {
   for (int step = 0; step < 20; ++step) {
-    const at::Tensor values = at::randn({3, kWidth}, at::kDouble);
-    ApplyRows(*rule_, {4, 1, 4}, values, step);
+    const at::Tensor values = Draw({3, kWidth}, dtype());
+    ApplyRows(*rule_, {4, 1, 4}, values.to(dtype()), step);
     const at::Tensor sums = at::zeros({kRows, kWidth}, at::kDouble);
     sums.index_add_(0, at::tensor({4, 1, 4}, at::kLong), values);
     for (std::int64_t i = 0; i < kRows * kWidth; ++i) {
       const std::int64_t row = i / kWidth;
-      if (row != 4 && row != 1 && !GetParam().moves_every_row) continue;
-      GetParam().formula(elements_[static_cast<std::size_t>(i)], sums.const_data_ptr<double>()[i],
-                         step + 1);
+      if (row != 4 && row != 1 && !tested().moves_every_row) continue;
+      tested().formula(elements_[static_cast<std::size_t>(i)], sums.const_data_ptr<double>()[i],
+                       step + 1);
     }
   }
   ExpectEqual();
@@ -246,18 +270,24 @@ TEST_P(FormulasTest, Sparse) {
 
 // An update without any row is still an update.
 TEST_P(FormulasTest, NoRowsAtAll) {  // C5-14
-  ApplyRows(*rule_, {}, at::zeros({0, kWidth}, at::kDouble));
-  if (GetParam().moves_every_row)
-    for (Element& element : elements_) GetParam().formula(element, 0, 1);
+  ApplyRows(*rule_, {}, at::zeros({0, kWidth}, dtype()));
+  if (tested().moves_every_row)
+    for (Element& element : elements_) tested().formula(element, 0, 1);
   ExpectEqual();
   EXPECT_EQ(variable_->version(), 2u);  // the test's Assign, and this one
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FormulasTest, testing::ValuesIn(Cases()),
-                         [](const auto& tested) { return tested.param.name; });
+constexpr at::ScalarType kDtypes[] = {at::kFloat, at::kDouble};
+
+INSTANTIATE_TEST_SUITE_P(All, FormulasTest,
+                         testing::Combine(testing::ValuesIn(Cases()), testing::ValuesIn(kDtypes)),
+                         [](const auto& tested) {
+                           return std::get<0>(tested.param).name +
+                                  NameOf(std::get<1>(tested.param));
+                         });
 
 // The ratio of norms is the whole variable's, so LAMB is no matter of one element.
-class LambTest : public testing::Test {
+class LambTest : public testing::TestWithParam<at::ScalarType> {
  protected:
   static constexpr double kRate = 0.3, kEpsilon = 1e-3, kDecay = 0.2;
 
@@ -273,36 +303,40 @@ class LambTest : public testing::Test {
   }
 
   void ExpectEqual(const store::Variable& variable) const {
-    EXPECT_LT(MaxDifference(store::ValueOf(variable), w_), 1e-12);
-    EXPECT_LT(MaxDifference(variable.slots().at("scope/m"), m_), 1e-12);
-    EXPECT_LT(MaxDifference(variable.slots().at("scope/v"), v_), 1e-12);
+    const double tolerance = Tolerance(GetParam());
+    EXPECT_LT(MaxDifference(store::ValueOf(variable), w_), tolerance);
+    EXPECT_LT(MaxDifference(variable.slots().at("scope/m"), m_), tolerance);
+    EXPECT_LT(MaxDifference(variable.slots().at("scope/v"), v_), tolerance);
   }
+
+  static at::Tensor Cast(const at::Tensor& tensor) { return tensor.to(GetParam()); }
 
   const OptimizerSpec spec_ =
       Lamb{.learning_rate = kRate, .epsilon = kEpsilon, .weight_decay = kDecay};
-  at::Tensor w_ = at::linspace(-1, 1, 15, at::kDouble).reshape({kRows, kWidth});
+  at::Tensor w_ =
+      Cast(at::linspace(-1, 1, 15, at::kDouble).reshape({kRows, kWidth})).to(at::kDouble);
   at::Tensor m_ = at::zeros({kRows, kWidth}, at::kDouble);
   at::Tensor v_ = at::zeros({kRows, kWidth}, at::kDouble);
 };
 
-TEST_F(LambTest, FollowsTheFormula) {
-  const auto variable = VariableOf(w_);
+TEST_P(LambTest, FollowsTheFormula) {
+  const auto variable = VariableOf(Cast(w_));
   const auto rule = RuleOf(spec_, variable);
   at::manual_seed(8);
   for (int t = 1; t <= 20; ++t) {
-    const at::Tensor gradient = at::randn({kRows, kWidth}, at::kDouble);
-    Apply(*rule, gradient);
+    const at::Tensor gradient = Draw({kRows, kWidth}, GetParam());
+    Apply(*rule, Cast(gradient));
     Step(gradient, t);
   }
   ExpectEqual(*variable);
 }
 
-TEST_F(LambTest, ASparseGradientCountsAsZeroElsewhere) {
-  const auto variable = VariableOf(w_);
+TEST_P(LambTest, ASparseGradientCountsAsZeroElsewhere) {
+  const auto variable = VariableOf(Cast(w_));
   const auto rule = RuleOf(spec_, variable);
   for (int t = 1; t <= 5; ++t) {
     const at::Tensor values = at::full({2, kWidth}, 0.5 * t, at::kDouble);
-    ApplyRows(*rule, {0, 3}, values);
+    ApplyRows(*rule, {0, 3}, Cast(values));
     const at::Tensor gradient = at::zeros({kRows, kWidth}, at::kDouble);
     gradient.index_add_(0, at::tensor({0, 3}, at::kLong), values);
     Step(gradient, t);
@@ -310,14 +344,34 @@ TEST_F(LambTest, ASparseGradientCountsAsZeroElsewhere) {
   ExpectEqual(*variable);
 }
 
-TEST_F(LambTest, ANormOfZeroIsNoRatio) {
+TEST_P(LambTest, ANormOfZeroIsNoRatio) {
   w_ = at::zeros({kRows, kWidth}, at::kDouble);
-  const auto variable = VariableOf(w_);
+  const auto variable = VariableOf(Cast(w_));
   const at::Tensor gradient = at::ones({kRows, kWidth}, at::kDouble);
-  Apply(*RuleOf(spec_, variable), gradient);
+  Apply(*RuleOf(spec_, variable), Cast(gradient));
   Step(gradient, 1);
   ExpectEqual(*variable);
   EXPECT_NE(store::ValueOf(*variable)[0][0].item<double>(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LambTest, testing::ValuesIn(kDtypes),
+                         [](const auto& tested) { return NameOf(tested.param); });
+
+// Where nothing has been summed up yet the divisor is 0 as well, and TensorFlow's FTRL gives 0.
+TEST(FtrlTest, AGradientOfZeroBeforeAnyOtherGivesZero) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    for (const double power : {-0.5, -0.3}) {
+      const OptimizerSpec spec = Ftrl{.learning_rate_power = power, .initial_accumulator_value = 0};
+      const auto dense = VariableOf(at::ones({9}, dtype));
+      Apply(*RuleOf(spec, dense), at::zeros({9}, dtype));
+      EXPECT_TRUE(at::equal(store::ValueOf(*dense), at::zeros({9}, dtype)));
+      const auto sparse = VariableOf(at::ones({3, 9}, dtype));
+      ApplyRows(*RuleOf(spec, sparse), {1}, at::zeros({1, 9}, dtype));
+      EXPECT_TRUE(at::equal(store::ValueOf(*sparse)[1], at::zeros({9}, dtype)));
+      Apply(*RuleOf(spec, dense), at::ones({9}, dtype));
+      EXPECT_LT(at::max(store::ValueOf(*dense)).item<double>(), 0) << "trains on from there";
+    }
+  }
 }
 
 // A gradient that is no number must not look like a weight of zero.

@@ -54,8 +54,8 @@ TEST(HogwildTest, UnlockedUpdatesAreAllCounted) {
 // An update held between two blocks of its kernel, under default options: a read does not wait and
 // sees the first block new and the second old.
 TEST(HogwildTest, AReadDuringAnUpdateIsTorn) {
-  for (const OptimizerSpec& spec :
-       {OptimizerSpec(Sgd{}), OptimizerSpec(Momentum{}), OptimizerSpec(Adam{})}) {
+  for (const OptimizerSpec& spec : {OptimizerSpec(Sgd{}), OptimizerSpec(Momentum{}),
+                                    OptimizerSpec(Adam{}), OptimizerSpec(Lamb{})}) {
     const auto variable = store::FloatVariable(kTwoBlocks);
     store::Snapshot torn;
     variable->SetBlockHook([&](store::Pass pass, std::int64_t) {
@@ -70,7 +70,24 @@ TEST(HogwildTest, AReadDuringAnUpdateIsTorn) {
   }
 }
 
-// The same with consistent_reads: the reader waits, and gets all of it.
+// Updates that others finish between two blocks of one do not change which update it is.
+TEST(HogwildTest, AnUpdateIsOfOneNumber) {
+  for (const OptimizerSpec& spec :
+       {OptimizerSpec(Adam{}), OptimizerSpec(AdamW{}), OptimizerSpec(Lamb{})}) {
+    const auto variable = VariableOf(at::ones({kTwoBlocks}));
+    const auto rule = RuleOf(spec, variable);
+    variable->SetBlockHook([&](store::Pass pass, std::int64_t) {
+      if (pass != store::Pass::kUpdate) return;
+      for (const char* power : {"scope/beta1_power", "scope/beta2_power"})
+        variable->slots().at(power).mul_(0.5);
+    });
+    Apply(*rule, at::ones({kTwoBlocks}));
+    const at::Tensor value = store::ValueOf(*variable);
+    EXPECT_TRUE(at::equal(value, value[0].expand({kTwoBlocks}))) << spec.rule;
+  }
+}
+
+// A read with consistent_reads during an update waits, and gets all of it.
 TEST(HogwildTest, AConsistentReadDuringAnUpdateIsWhole) {
   store::VariableDef def = store::DefOf(store::ConstantOf({kTwoBlocks}, 0));
   def.consistent_reads = true;

@@ -41,10 +41,6 @@ absl::Status CheckNotPositive(const char* name, double value) {
   return value <= 0 ? absl::OkStatus() : Refuse(name, value, "not be more than 0");
 }
 
-absl::Status CheckPositive(const char* name, double value) {
-  return value > 0 ? absl::OkStatus() : Refuse(name, value, "be more than 0");
-}
-
 absl::Status CheckBelowOne(const char* name, double value) {
   return value >= 0 && value < 1 ? absl::OkStatus() : Refuse(name, value, "be in [0, 1)");
 }

@@ -56,10 +56,10 @@ class LambRule final : public UpdateRule {
 
   absl::StatusOr<std::uint64_t> ApplyDense(const at::Tensor& gradient, std::int64_t step) override {
     const at::Tensor g = store::ToPlain(gradient);
-    return Update(step, [&](const at::Tensor& direction) {
+    return Update(step, [&](const Step& numbers, const at::Tensor& direction) {
       const Operands<Step> operands = OperandsOf<Step>(direction, g, slots_);
       RunPass(g.numel(), variable_->block_hook(), [&](std::int64_t begin, std::int64_t end) {
-        direction_passes_.dense(DirectionStep(), operands, begin, end);
+        direction_passes_.dense(numbers, operands, begin, end);
       });
     });
   }
@@ -67,12 +67,13 @@ class LambRule final : public UpdateRule {
   absl::StatusOr<std::uint64_t> ApplySparse(const SparseGradient& gradient,
                                             std::int64_t step) override {
     const SparseGradient summed = SumDuplicates(gradient);
-    return Update(step, [&](const at::Tensor& direction) {
-      PassEveryRow<Step>(direction_passes_, DirectionStep(), direction, summed, slots_);
+    return Update(step, [&](const Step& numbers, const at::Tensor& direction) {
+      PassEveryRow<Step>(direction_passes_, numbers, direction, summed, slots_);
     });
   }
 
  private:
+  // Of one t: asked once for each update, as others may count theirs meanwhile.
   Step DirectionStep() const {
     return {.moments = numbers_.powers.moments<T>(),
             .m_scale = static_cast<T>(1 / numbers_.powers.one_minus_power1()),
@@ -83,10 +84,11 @@ class LambRule final : public UpdateRule {
 
   template <typename Direct>
   absl::StatusOr<std::uint64_t> Update(std::int64_t step, const Direct& direct) {
+    WEIR_ASSIGN_OR_RETURN(const double rate, RateOf<T>(rate_, step, RateKind::kAny, *variable_));
     return variable_->Update(use_locking_, [&](const at::Tensor& w) {
       const at::Tensor direction = w.clone();
-      direct(direction);
-      Move(w, direction, rate_.At(step) * TrustRatio(w, direction));
+      direct(DirectionStep(), direction);
+      Move(w, direction, rate * TrustRatio(w, direction));
       numbers_.powers.Advance();
     });
   }

@@ -31,7 +31,7 @@ RuleOr MakeProximalAdagrad(const RuleContext& context) {
       const auto values,
       (TakeHyperparameters<3>(context, {"initial_accumulator_value", "l1", "l2"})));
   const auto [initial, l1, l2] = values;
-  WEIR_RETURN_IF_ERROR(CheckPositive("initial_accumulator_value", initial));
+  WEIR_RETURN_IF_ERROR(CheckPositive(context, "initial_accumulator_value", initial));
   WEIR_RETURN_IF_ERROR(CheckNotNegative("l1", l1));
   WEIR_RETURN_IF_ERROR(CheckNotNegative("l2", l2));
   WEIR_ASSIGN_OR_RETURN(at::Tensor slot, FilledSlot(context, "accumulator", initial));

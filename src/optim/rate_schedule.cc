@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <functional>
 #include <numbers>
 #include <string_view>
@@ -33,17 +34,35 @@ FunctionOr Constant(const LearningRate& rate) {
   return [initial = numbers[0]](double) { return initial; };
 }
 
+absl::Status CheckFinite(const char* name, const std::vector<double>& list) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (std::isfinite(list[i])) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, "[", i, "] = ", list[i], " of a piecewise schedule is not finite"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRising(const std::vector<double>& boundaries) {
+  for (std::size_t i = 1; i < boundaries.size(); ++i) {
+    if (boundaries[i] > boundaries[i - 1]) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "boundaries[", i, "] = ", boundaries[i],
+        " of a piecewise schedule must be more than the one before, ", boundaries[i - 1]));
+  }
+  return absl::OkStatus();
+}
+
 FunctionOr Piecewise(const LearningRate& rate) {
   WEIR_RETURN_IF_ERROR(Take<0>(rate, {}).status());
-  const auto finite = [](double number) { return std::isfinite(number); };
-  if (rate.rates.size() != rate.boundaries.size() + 1 ||
-      std::ranges::adjacent_find(rate.boundaries, std::greater_equal<>()) !=
-          rate.boundaries.end() ||
-      !std::ranges::all_of(rate.boundaries, finite) || !std::ranges::all_of(rate.rates, finite)) {
+  if (rate.rates.size() != rate.boundaries.size() + 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a piecewise schedule needs rising boundaries and one rate more; it has ",
+        absl::StrCat("a piecewise schedule needs one rate more than boundaries; it has ",
                      rate.boundaries.size(), " boundaries and ", rate.rates.size(), " rates"));
   }
+  WEIR_RETURN_IF_ERROR(CheckFinite("boundaries", rate.boundaries));
+  WEIR_RETURN_IF_ERROR(CheckFinite("rates", rate.rates));
+  WEIR_RETURN_IF_ERROR(CheckRising(rate.boundaries));
   return [boundaries = rate.boundaries, rates = rate.rates](double step) {
     const auto next = std::ranges::lower_bound(boundaries, step);
     return rates[static_cast<std::size_t>(next - boundaries.begin())];
@@ -103,23 +122,34 @@ FunctionOr FindSchedule(const LearningRate& rate) {
 }
 
 FunctionOr WarmedUp(Function then, double steps, double start) {
-  if (!(steps > 0) || !std::isfinite(steps) || !(start >= 0 && start <= 1)) {
+  if (!(steps > 0) || !std::isfinite(steps)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a warm-up over ", steps, " steps from ", start,
-                     " makes no sense: steps must be more than 0, the start in [0, 1]"));
+        absl::StrCat("steps = ", steps, " of a warm-up must be more than 0, and finite"));
+  }
+  if (!(start >= 0 && start <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("start = ", start, " of a warm-up must be in [0, 1]"));
   }
   return [=, then = std::move(then)](double step) {
     return then(step) * (start + (1 - start) * std::min(step, steps) / steps);
   };
 }
 
+FunctionOr AllWarmedUp(FunctionOr function, const LearningRate& rate) {
+  if (rate.warm_up_steps.size() != rate.warm_up_starts.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("warm-ups need a start each; there are ",
+                                                   rate.warm_up_steps.size(), " and ",
+                                                   rate.warm_up_starts.size(), " starts"));
+  }
+  for (std::size_t i = 0; function.ok() && i < rate.warm_up_steps.size(); ++i)
+    function = WarmedUp(*std::move(function), rate.warm_up_steps[i], rate.warm_up_starts[i]);
+  return function;
+}
+
 }  // namespace
 
 absl::StatusOr<RateSchedule> RateSchedule::Make(const LearningRate& rate) {
-  auto function = FindSchedule(rate);
-  if (function.ok() && rate.warm_up_steps != 0) {
-    function = WarmedUp(*std::move(function), rate.warm_up_steps, rate.warm_up_start);
-  }
+  FunctionOr function = AllWarmedUp(FindSchedule(rate), rate);
   if (!function.ok()) return Annotate(function.status(), "learning_rate");
   return RateSchedule(*std::move(function), rate.is_constant());
 }

@@ -91,6 +91,15 @@ TEST(RateScheduleTest, WarmUpIsARampInFrontOfAnySchedule) {
   EXPECT_DOUBLE_EQ(RateAt(rate, 6), 0.125);
 }
 
+TEST(RateScheduleTest, TheRampsOfSeveralWarmUpsMultiply) {
+  const LearningRate rate =
+      WarmUp{.steps = 4, .start = 0.2, .then = WarmUp{.steps = 2, .start = 0.5, .then = 3.0}};
+  EXPECT_DOUBLE_EQ(RateAt(rate, 0), 3 * 0.2 * 0.5);
+  EXPECT_DOUBLE_EQ(RateAt(rate, 1), 3 * 0.4 * 0.75);
+  EXPECT_DOUBLE_EQ(RateAt(rate, 2), 3 * 0.6);
+  EXPECT_DOUBLE_EQ(RateAt(rate, 4), 3);
+}
+
 TEST(RateScheduleTest, RefusesWhatMakesNoSense) {
   LearningRate unknown;
   unknown.schedule = "sawtooth";
@@ -98,20 +107,29 @@ TEST(RateScheduleTest, RefusesWhatMakesNoSense) {
   missing.numbers.erase("alpha");
   LearningRate extra = 0.1;
   extra.numbers["power"] = 2;
-  const LearningRate infinite = std::numeric_limits<double>::infinity();
+  LearningRate no_start = WarmUp{};
+  no_start.warm_up_starts.clear();
+  const double inf = std::numeric_limits<double>::infinity();
   for (const auto& [rate, word] :
        {std::pair{unknown, "sawtooth"},
         {missing, "alpha"},
         {extra, "power"},
-        {infinite, "initial"},
+        {LearningRate(inf), "initial = inf"},
+        {no_start, "1 and 0 starts"},
         {LearningRate(ExponentialDecay{.decay_steps = 0}), "decay_steps"},
         {LearningRate(ExponentialDecay{.decay_rate = -1}), "decay_rate"},
         {LearningRate(PolynomialDecay{.decay_steps = -1}), "decay_steps"},
         {LearningRate(PolynomialDecay{.power = -1}), "power"},
         {LearningRate(CosineDecay{.decay_steps = 0}), "decay_steps"},
-        {LearningRate(WarmUp{.steps = -1}), "warm-up"},
-        {LearningRate(WarmUp{.steps = 2, .start = 1.5}), "warm-up"},
-        {LearningRate(PiecewiseConstant{.boundaries = {2, 2}, .rates = {1, 2, 3}}), "rising"},
+        {LearningRate(WarmUp{.steps = -1}), "steps = -1 of a warm-up"},
+        {LearningRate(WarmUp{.steps = 0}), "steps = 0 of a warm-up"},
+        {LearningRate(WarmUp{.steps = 1, .then = WarmUp{.steps = 0}}), "steps = 0 of a warm-up"},
+        {LearningRate(WarmUp{.steps = 2, .start = 1.5}), "start = 1.5 of a warm-up"},
+        {LearningRate(PiecewiseConstant{.boundaries = {2, 2}, .rates = {1, 2, 3}}),
+         "boundaries[1] = 2"},
+        {LearningRate(PiecewiseConstant{.boundaries = {2}, .rates = {1, std::nan("")}}),
+         "rates[1] = nan"},
+        {LearningRate(PiecewiseConstant{.boundaries = {2}, .rates = {-inf, 1}}), "rates[0] = -inf"},
         {LearningRate(PiecewiseConstant{.boundaries = {2, 3}, .rates = {1, 2}}),
          "one rate more"}}) {
     const absl::Status status = RateSchedule::Make(rate).status();

@@ -3,10 +3,12 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "optim/hyperparameters.h"
 #include "optim/rate_schedule.h"
@@ -51,6 +53,29 @@ absl::StatusOr<std::array<double, N>> TakeHyperparameters(const RuleContext& con
   return values;
 }
 
+/// Which learning rates a rule can use.
+enum class RateKind : std::uint8_t { kAny, kPositive };
+
+/// InvalidArgument unless `rate` fits T, the variable's type, and is what the rule can use.
+template <typename T>
+absl::Status CheckRate(double rate, RateKind kind) {
+  WEIR_RETURN_IF_ERROR(CheckFits<T>("learning_rate", rate));
+  return kind == RateKind::kAny ? absl::OkStatus() : CheckPositive<T>("learning_rate", rate);
+}
+
+/// The learning rate of the update that `step` steps come before, as a number that fits T: a
+/// schedule may leave what T can hold at any step. InvalidArgument names the rate, the step and the
+/// variable.
+template <typename T>
+absl::StatusOr<double> RateOf(const RateSchedule& schedule, std::int64_t step, RateKind kind,
+                              const store::Variable& variable) {
+  const double rate = schedule.At(step);
+  const absl::Status status = CheckRate<T>(rate, kind);
+  if (status.ok()) return rate;
+  return Annotate(
+      status, absl::StrCat("optimizer of variable \"", variable.def().name, "\" at step ", step));
+}
+
 /// A slot of the variable's shape and dtype, first filled with `value`.
 absl::StatusOr<at::Tensor> FilledSlot(const RuleContext& context, const char* name, double value);
 /// A slot that is a float64 scalar, first `value`.
@@ -62,6 +87,11 @@ auto MakeForDtype(const RuleContext& context, Make&& make) {
   return context.variable->def().initializer.dtype == at::kDouble
              ? make.template operator()<double>()
              : make.template operator()<float>();
+}
+
+/// InvalidArgument unless `value` is more than 0 in the variable's type.
+inline absl::Status CheckPositive(const RuleContext& context, const char* name, double value) {
+  return MakeForDtype(context, [&]<typename T>() { return CheckPositive<T>(name, value); });
 }
 
 }  // namespace weir::optim

@@ -48,8 +48,8 @@ CosineDecay::operator LearningRate() const {
 
 WarmUp::operator LearningRate() const {
   LearningRate rate = then;
-  rate.warm_up_steps = static_cast<double>(steps);
-  rate.warm_up_start = start;
+  rate.warm_up_steps.push_back(static_cast<double>(steps));
+  rate.warm_up_starts.push_back(start);
   return rate;
 }
 

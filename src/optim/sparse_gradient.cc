@@ -53,6 +53,16 @@ SparseGradient Sum(const SparseGradient& gradient) {
   return {.indices = sum.indices.narrow(0, 0, count), .values = sum.values.narrow(0, 0, count)};
 }
 
+// For the types that no optimizer trains, but that rows may be added to all the same.
+SparseGradient SumByLibtorch(const SparseGradient& gradient) {
+  const auto [rows, positions, counts] =
+      at::_unique2(gradient.indices, /*sorted=*/true, /*return_inverse=*/true);
+  std::vector<std::int64_t> shape = gradient.values.sizes().vec();
+  shape[0] = rows.numel();
+  const at::Tensor sums = at::zeros(shape, gradient.values.options());
+  return {.indices = rows, .values = sums.index_add_(0, positions, gradient.values)};
+}
+
 }  // namespace
 
 absl::StatusOr<SparseGradient> CheckSparseGradient(const store::Variable& variable,
@@ -86,8 +96,14 @@ SparseGradient SumDuplicates(const SparseGradient& gradient) {
   if (std::ranges::adjacent_find(indices, std::greater_equal<>()) == indices.end()) {
     return gradient;
   }
-  return gradient.values.scalar_type() == at::kDouble ? Sum<double>(gradient)
-                                                      : Sum<float>(gradient);
+  switch (gradient.values.scalar_type()) {
+    case at::kFloat:
+      return Sum<float>(gradient);
+    case at::kDouble:
+      return Sum<double>(gradient);
+    default:
+      return SumByLibtorch(gradient);
+  }
 }
 
 }  // namespace weir::optim

@@ -23,7 +23,8 @@ absl::StatusOr<SparseGradient> CheckSparseGradient(const store::Variable& variab
                                                    const at::Tensor& values);
 
 /// The same gradient with rising indices, each once. Values for one row are summed in the order in
-/// which they stand. Costs one look at the indices when they are rising already.
+/// which they stand. Of any dtype that can be added. Costs one look at the indices when they are
+/// rising already.
 SparseGradient SumDuplicates(const SparseGradient& gradient);
 
 /// As SumDuplicates, but of several values for one row the last one stays.

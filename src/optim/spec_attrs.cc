@@ -52,7 +52,7 @@ void SetSpecAttrs(const OptimizerSpec& spec, AttrMap& attrs) {
   attrs["rate.boundaries"] = rate.boundaries;
   attrs["rate.rates"] = rate.rates;
   attrs["rate.warm_up_steps"] = rate.warm_up_steps;
-  attrs["rate.warm_up_start"] = rate.warm_up_start;
+  attrs["rate.warm_up_starts"] = rate.warm_up_starts;
 }
 
 absl::StatusOr<OptimizerSpec> SpecFromAttrs(const AttrMap& attrs) {
@@ -67,7 +67,7 @@ absl::StatusOr<OptimizerSpec> SpecFromAttrs(const AttrMap& attrs) {
   WEIR_RETURN_IF_ERROR(Take(attrs, "rate.boundaries", rate.boundaries));
   WEIR_RETURN_IF_ERROR(Take(attrs, "rate.rates", rate.rates));
   WEIR_RETURN_IF_ERROR(Take(attrs, "rate.warm_up_steps", rate.warm_up_steps));
-  WEIR_RETURN_IF_ERROR(Take(attrs, "rate.warm_up_start", rate.warm_up_start));
+  WEIR_RETURN_IF_ERROR(Take(attrs, "rate.warm_up_starts", rate.warm_up_starts));
   return spec;
 }
 

@@ -9,7 +9,7 @@ namespace weir::optim {
 
 /// Attributes rule, use_locking, "hyper.<name>", and the rate: "rate.schedule",
 /// "rate.number.<name>", "rate.boundaries", "rate.rates", "rate.warm_up_steps",
-/// "rate.warm_up_start".
+/// "rate.warm_up_starts".
 void SetSpecAttrs(const OptimizerSpec& spec, AttrMap& attrs);
 
 /// The spec of a node's attributes. InvalidArgument when one of them is missing or is no number.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace weir::optim {
 namespace {
@@ -31,8 +32,8 @@ TEST(SpecAttrsTest, ASpecComesBackWhole) {
   EXPECT_EQ(back->learning_rate.numbers, spec.learning_rate.numbers);
   EXPECT_EQ(back->learning_rate.boundaries, spec.learning_rate.boundaries);
   EXPECT_EQ(back->learning_rate.rates, spec.learning_rate.rates);
-  EXPECT_EQ(back->learning_rate.warm_up_steps, 5);
-  EXPECT_EQ(back->learning_rate.warm_up_start, 0.25);
+  EXPECT_EQ(back->learning_rate.warm_up_steps, std::vector<double>{5});
+  EXPECT_EQ(back->learning_rate.warm_up_starts, std::vector<double>{0.25});
   const auto cosine = SpecFromAttrs(AttrsOf(Sgd{.learning_rate = CosineDecay{.initial = 0.5}}));
   ASSERT_TRUE(cosine.ok());
   EXPECT_EQ(cosine->learning_rate.numbers, LearningRate(CosineDecay{.initial = 0.5}).numbers);

@@ -1,6 +1,5 @@
 #include "optim/update_rule.h"
 
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,11 +32,8 @@ constexpr std::pair<const char*, RuleOr (*)(const RuleContext&)> kRules[] = {
 // refused before training.
 absl::Status CheckRate(const RateSchedule& rate, at::ScalarType dtype) {
   const double first = rate.At(0);
-  if (std::isfinite(dtype == at::kFloat ? static_cast<float>(first) : first)) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("learning_rate = ", first, " does not fit the variable's dtype"));
+  return dtype == at::kFloat ? CheckFits<float>("learning_rate", first)
+                             : CheckFits<double>("learning_rate", first);
 }
 
 RuleOr MakeRule(const OptimizerSpec& spec, const std::string& scope,

@@ -1,5 +1,7 @@
-// An optimizer's rule, as applied on the task that owns the variable. One file a rule; adding one
-// touches this folder only (and gives it a public struct in weir/optimizer.h).
+// An optimizer's rule, as applied on the task that owns the variable. One file a rule. Adding one
+// touches, besides that file: its struct in weir/optimizer.h, its maker in rules.h and the table in
+// update_rule.cc, and its step (kernels/, and the list in kernels/steps.h) unless it shares one.
+// Nothing outside this folder and that header knows rules by name.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,7 +21,9 @@ namespace weir::optim {
 /// once: without locking that is the point.
 ///
 /// `step` is the number of training steps before the one that the gradient belongs to; a rule that
-/// does not count steps ignores it. Both return the version before this update.
+/// does not count steps ignores it. Both return the version before this update. InvalidArgument,
+/// and nothing is updated, when the schedule's rate of this step is none that the rule can use in
+/// the variable's dtype; it names the rate, the step and the variable.
 class UpdateRule {
  public:
   virtual ~UpdateRule() = default;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <string>
 
 #include "optim/dense_pass.h"
 #include "optim/rule_testing.h"
@@ -57,6 +58,66 @@ TEST(UpdateRuleTest, RefusesWhatItCannotDo) {
     EXPECT_THAT(std::string(status.message()), testing::AllOf(HasSubstr(word), HasSubstr("\"w\"")));
   }
   EXPECT_TRUE(ErrorOf(too_large, at::kDouble).ok());
+}
+
+// Numbers that must be more than 0 are looked at as what is used: 0 in float32, or a denormal that
+// an update takes for 0.
+TEST(UpdateRuleTest, MoreThanZeroMeansInTheVariablesDtype) {
+  constexpr double kZero = 1e-46, kDenormal = 1e-40;
+  for (const double tiny : {kZero, kDenormal}) {
+    for (const OptimizerSpec& spec :
+         {OptimizerSpec(Adagrad{.initial_accumulator_value = tiny}),
+          OptimizerSpec(ProximalAdagrad{.initial_accumulator_value = tiny}),
+          OptimizerSpec(AdagradDa{.initial_gradient_squared_accumulator_value = tiny}),
+          OptimizerSpec(Ftrl{.learning_rate = tiny}),
+          OptimizerSpec(AdagradDa{.learning_rate = tiny})}) {
+      const absl::Status status = ErrorOf(spec);
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << spec.rule << tiny;
+      EXPECT_THAT(std::string(status.message()), HasSubstr("must be more than 0"));
+      EXPECT_TRUE(ErrorOf(spec, at::kDouble).ok()) << spec.rule << tiny;
+    }
+  }
+}
+
+/// Applies a gradient of ones at steps 0 and `bad`, of which the second must be refused and change
+/// nothing.
+void ExpectRefusedAt(std::int64_t bad, const OptimizerSpec& spec, at::ScalarType dtype,
+                     const std::string& rate) {
+  SCOPED_TRACE(spec.rule);
+  const auto variable = VariableOf(at::ones({2}, dtype));
+  const auto rule = RuleOf(spec, variable);
+  Apply(*rule, at::ones({2}, dtype), 0);
+  const at::Tensor before = store::ValueOf(*variable);
+  const absl::Status dense = rule->ApplyDense(at::ones({2}, dtype), bad).status();
+  const absl::Status sparse =
+      rule->ApplySparse({at::zeros({1}, at::kLong), at::ones({1}, dtype)}, bad).status();
+  for (const absl::Status& status : {dense, sparse}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(std::string(status.message()),
+                testing::AllOf(HasSubstr("learning_rate = " + rate),
+                               HasSubstr("step " + std::to_string(bad)), HasSubstr("\"w\"")));
+  }
+  EXPECT_TRUE(at::equal(store::ValueOf(*variable), before));
+  EXPECT_EQ(variable->version(), 2u);  // the test's Assign, and step 0
+}
+
+TEST(UpdateRuleTest, AScheduledRateThatDoesNotFitIsRefusedAtItsStep) {
+  for (OptimizerSpec spec : kSpecs) {
+    spec.learning_rate = PiecewiseConstant{.boundaries = {5}, .rates = {0.1, 1e300}};
+    ExpectRefusedAt(6, spec, at::kFloat, "1e+300");
+    spec.learning_rate = ExponentialDecay{.initial = 1, .decay_rate = 2};
+    ExpectRefusedAt(5000, spec, at::kDouble, "inf");
+  }
+}
+
+TEST(UpdateRuleTest, AScheduledRateThatBecomesZeroIsRefusedWhereItMustBePositive) {
+  const LearningRate falling = ExponentialDecay{.initial = 1, .decay_rate = 0.1};
+  for (const OptimizerSpec& spec : {OptimizerSpec(Ftrl{.learning_rate = falling}),
+                                    OptimizerSpec(AdagradDa{.learning_rate = falling})}) {
+    ExpectRefusedAt(40, spec, at::kFloat, "1e-40");
+    ExpectRefusedAt(50, spec, at::kFloat, "1e-50");
+  }
+  Apply(*RuleOf(Sgd{.learning_rate = falling}, VariableOf(at::ones({2}))), at::ones({2}), 50);
 }
 
 TEST(UpdateRuleTest, RefusesOtherDtypes) {

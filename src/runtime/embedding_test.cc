@@ -7,6 +7,7 @@
 
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -125,6 +126,25 @@ TEST_P(SlicedTableTest, ReadAssignedAndAddedAsAWhole) {
   EXPECT_TRUE(at::equal(RunAll(session, {}, {model.table})[0], Values() * 2 + Values()));
 }
 
+// What the graph cannot know, as it is fed: only so many rows as there are may be cut up.
+TEST_P(SlicedTableTest, AValueOfAnotherSizeIsRefusedAndNotCutToFit) {
+  Model model(kPs, Values(), shards(), layout());
+  const Output value = model.graph.Placeholder("value", at::kFloat, {-1, kWidth});
+  const Operation assign = model.graph.Assign(model.table, value);
+  const Operation add = model.graph.AssignAdd(model.table, value, "add");
+  Session session = Open(cluster_, model.graph);
+  for (const std::int64_t rows : {kRows + 1, kRows - 1, std::int64_t{0}}) {
+    for (const Operation& target : {assign, add}) {
+      const auto result = session.Run({{value, at::ones({rows, kWidth})}}, {}, {target});
+      EXPECT_TRUE(absl::IsInvalidArgument(result.status())) << result.status();
+      EXPECT_THAT(std::string(result.status().message()),
+                  ::testing::AllOf(HasSubstr("[" + std::to_string(rows) + ", 3]"),
+                                   HasSubstr(std::to_string(kRows)), HasSubstr(target.name())));
+    }
+  }
+  EXPECT_TRUE(at::equal(RunAll(session, {}, {model.table})[0], Values()));
+}
+
 TEST_P(SlicedTableTest, RowsAreAddedAndOverwrittenByTheirIds) {
   Model model(kPs, Values(at::kDouble), shards(), layout());
   const Output values = model.graph.Placeholder("values", at::kDouble, {-1, kWidth});
@@ -141,6 +161,23 @@ TEST_P(SlicedTableTest, RowsAreAddedAndOverwrittenByTheirIds) {
   expected = added.clone();
   for (std::int64_t i = 0; i < 7; ++i) expected[ids[i].item<std::int64_t>()].copy_(rows[i]);
   EXPECT_TRUE(at::equal(RunAll(session, {}, {model.table})[0], expected));
+}
+
+TEST_P(SlicedTableTest, RowsOfAnyNumberTypeAreAdded) {
+  for (const at::ScalarType dtype : {at::kInt, at::kLong, at::kHalf, at::kBFloat16}) {
+    TestCluster cluster(kPs, 1);
+    cluster.StartAll();
+    const at::Tensor start = at::arange(kRows * kWidth, dtype).reshape({kRows, kWidth});
+    Model model(kPs, start, shards(), layout());
+    const Output values = model.graph.Placeholder("values", dtype, {-1, kWidth});
+    const Operation add = model.graph.ScatterAdd(model.table, model.ids, values);
+    Session session = Open(cluster, model.graph);
+    const at::Tensor ids = Ids({22, 0, 7, 7, 13, 22, 1});
+    const at::Tensor rows = at::arange(7 * kWidth, dtype).reshape({7, kWidth});
+    RunAll(session, {{model.ids, ids}, {values, rows}}, {}, {add});
+    EXPECT_TRUE(at::equal(RunAll(session, {}, {model.table})[0], start.index_add(0, ids, rows)))
+        << dtype;
+  }
 }
 
 TEST_P(SlicedTableTest, AnIdOutOfRangeIsNamedWithItsVariableAndTheRowsItHas) {
@@ -236,6 +273,105 @@ TEST_P(SlicedTableTest, GradientsOfLookupsAndOfTheWholeTableAdd) {
   }
 }
 
+/// What `options` make of the gradient of a table that is `w`.
+at::Tensor Changed(const at::Tensor& gradient, const at::Tensor& w,
+                   const GradientOptions& options) {
+  at::Tensor changed = gradient + options.weight_decay * w;
+  if (options.clip_value > 0) changed = at::clamp(changed, -options.clip_value, options.clip_value);
+  for (const double bound : {options.clip_norm, options.clip_global_norm}) {
+    if (bound > 0) changed = changed * (bound / std::max(changed.norm().item<double>(), bound));
+  }
+  return changed;
+}
+
+/// The table after a step of rate 1 on the sum of its elements, or of the rows `ids`, times
+/// `factors`.
+at::Tensor TableAfterAStep(TestCluster& cluster, Model& model, const at::Tensor& ids,
+                           const at::Tensor& factors, const GradientOptions& options) {
+  Output loss;
+  {
+    DeviceScope scope(model.graph, "/job:worker/task:0");
+    const Output value =
+        ids.defined() ? EmbeddingLookup(model.table, model.graph.Const(ids)) : model.table.read();
+    loss = ops::sum(value * model.graph.Const(factors));
+  }
+  const Operation train = NewAsyncStrategy()->Minimize(Sgd{.learning_rate = 1}, loss, options);
+  Session session = Open(cluster, model.graph);
+  RunAll(session, {}, {}, {train});
+  return RunAll(session, {}, {model.table})[0];
+}
+
+// Bounds are those of the whole gradient, however the table is cut, and of rows summed by their
+// ids.
+TEST_P(SlicedTableTest, GradientsAreClippedAsOfAWholeTable) {
+  const at::Tensor w = Values(at::kDouble);
+  const at::Tensor ids = Ids({22, 0, 7, 7, 13, 22, 1});
+  const at::Tensor rows = 3 * at::cos(at::arange(7 * kWidth, at::kDouble)).reshape({7, kWidth});
+  const at::Tensor all = 3 * at::cos(w);
+  for (const bool sparse : {false, true}) {
+    for (const GradientOptions& options :
+         {GradientOptions{.weight_decay = 0.3},
+          GradientOptions{.weight_decay = 0.3, .clip_norm = 2}, GradientOptions{.clip_value = 0.5},
+          GradientOptions{.clip_norm = 2}, GradientOptions{.clip_global_norm = 2},
+          GradientOptions{.clip_global_norm = 1e3}}) {
+      if (sparse && options.weight_decay != 0) continue;
+      TestCluster cluster(kPs, 1);
+      cluster.StartAll();
+      Model model(kPs, w, shards(), layout());
+      const at::Tensor gradient = sparse ? at::zeros_like(w).index_add(0, ids, rows) : all;
+      const at::Tensor got = TableAfterAStep(cluster, model, sparse ? ids : at::Tensor(),
+                                             sparse ? rows : all, options);
+      EXPECT_TRUE(at::allclose(got, w - Changed(gradient, w, options), 1e-13, 1e-13)) << sparse;
+    }
+  }
+}
+
+/// What a loss looks at a table by: a read of it all, and two lookups.
+enum class Term { kRead, kFirst, kSecond };
+
+/// The table after a step of rate 1 on the sum of `terms`, of which those of `flat` go through a
+/// comparison, which has no gradient.
+at::Tensor TableAfterTerms(TestCluster& cluster, Model& model, const at::Tensor& ids,
+                           const std::vector<Term>& terms, const std::vector<Term>& flat) {
+  Output loss = ops::sum(model.graph.Variable("other", Ones({1}, at::kDouble)));
+  DeviceScope scope(model.graph, "/job:worker/task:0");
+  for (const Term term : terms) {
+    const Output value = term == Term::kRead ? model.table.read()
+                                             : EmbeddingLookup(model.table, model.graph.Const(ids));
+    const bool is_flat = std::ranges::find(flat, term) != flat.end();
+    loss = loss + ops::sum(is_flat ? ops::to(ops::eq(value, value), at::kDouble) : value);
+  }
+  const Operation train = NewAsyncStrategy()->Minimize(Sgd{.learning_rate = 1}, loss);
+  Session session = Open(cluster, model.graph);
+  RunAll(session, {}, {}, {train});
+  return RunAll(session, {}, {model.table})[0];
+}
+
+TEST_P(SlicedTableTest, LookupsAndReadsWithoutAGradientAddNothing) {
+  using enum Term;
+  const at::Tensor ids = Ids({22, 0, 7, 7});
+  const at::Tensor w = Values(at::kDouble);
+  const at::Tensor rows = at::zeros_like(w).index_add(0, ids, at::ones({4, kWidth}, at::kDouble));
+  struct Case {
+    std::vector<Term> terms, flat;
+    at::Tensor gradient;
+  };
+  for (const Case& tested : {Case{{kFirst, kSecond}, {kFirst}, rows},
+                             Case{{kFirst, kSecond}, {kFirst, kSecond}, at::zeros_like(w)},
+                             Case{{kRead, kFirst}, {kRead}, rows},
+                             Case{{kRead, kFirst, kSecond}, {kRead, kSecond}, rows},
+                             Case{{kRead, kFirst}, {kFirst}, at::ones_like(w)},
+                             Case{{kRead, kFirst, kSecond}, {kFirst, kSecond}, at::ones_like(w)},
+                             Case{{kRead, kFirst}, {kRead, kFirst}, at::zeros_like(w)}}) {
+    TestCluster cluster(kPs, 1);
+    cluster.StartAll();
+    Model model(kPs, w, shards(), layout());
+    const at::Tensor got = TableAfterTerms(cluster, model, ids, tested.terms, tested.flat);
+    EXPECT_TRUE(at::allclose(got, w - tested.gradient, 1e-14, 1e-14))
+        << tested.terms.size() << " terms, of them flat " << tested.flat.size();
+  }
+}
+
 // ---- Bags.
 
 at::Tensor ReferenceBag(const at::Tensor& ids, const at::Tensor& weights, Combiner combiner) {
@@ -304,6 +440,118 @@ TEST_P(BagTest, RaggedBagsAreCombinedAndEmptyOnesAreZero) {
     EXPECT_TRUE(at::allclose(got[bag], expected, 1e-13, 1e-13)) << bag << got[bag] << expected;
     begin = end;
   }
+}
+
+// The graph does not know that there will be no ids.
+TEST_P(BagTest, BagsOfNoColumnsAreZero) {
+  Model model(2, Values(at::kDouble), 3, RowLayout::kDiv);
+  const Output ids = model.graph.Placeholder("bags", at::kLong, {-1, -1});
+  const Output weights = model.graph.Placeholder("weights", at::kDouble, {-1, -1});
+  EmbeddingBagOptions options{.combiner = combiner()};
+  if (weighted()) options.weights = weights;
+  const Output bags = EmbeddingBag(model.table, ids, options);
+  Session session = Open(cluster_, model.graph);
+  std::vector<Feed> feeds = {{ids, at::empty({4, 0}, at::kLong)}};
+  if (weighted()) feeds.push_back({weights, at::empty({4, 0}, at::kDouble)});
+  const at::Tensor got = RunAll(session, feeds, {bags})[0];
+  EXPECT_TRUE(at::equal(got, at::zeros({4, kWidth}, at::kDouble))) << got;
+}
+
+/// Two bags of two ids, the second weighted 2 and 1, both fixed and ragged. Returns the bags after
+/// a step of rate 1 on the sum of all elements, and by how much it moved the weights.
+std::pair<at::Tensor, at::Tensor> BagsOfWeights(TestCluster& cluster, Combiner combiner,
+                                                bool ragged, double a, double b) {
+  const std::vector<std::int64_t> shape =
+      ragged ? std::vector<std::int64_t>{4} : std::vector<std::int64_t>{2, 2};
+  Graph graph;
+  DeviceScope scope(graph, Setter(2));
+  const at::Tensor rows = at::tensor({1.0, 2.0, 5.0, 7.0}, at::kDouble).reshape({2, 2});
+  const auto table = graph.Variable("table", FromTensor(rows), {.trainable = false});
+  const at::Tensor first = at::tensor({a, b, 2.0, 1.0}, at::kDouble).reshape(shape);
+  const auto weights = graph.Variable("weights", FromTensor(first));
+  EmbeddingBagOptions options{.combiner = combiner, .weights = weights};
+  if (ragged) options.offsets = graph.Const(Ids({0, 2}));
+  const Output bags = EmbeddingBag(table, graph.Const(Ids({0, 1, 0, 1}).reshape(shape)), options);
+  const Operation train = NewAsyncStrategy()->Minimize(Sgd{.learning_rate = 1}, ops::sum(bags));
+  Session session = Open(cluster, graph);
+  const at::Tensor got = RunAll(session, {}, {bags})[0];
+  RunAll(session, {}, {}, {train});
+  return {got, (first - RunAll(session, {}, {weights})[0]).reshape({2, 2})};
+}
+
+// Rows (1, 2) and (5, 7): with weights 2 and 1 they come to (7, 11). The mean's gradient with
+// respect to a weight is sum(row - mean) / 3, of the other sum(row) / sqrt(5) - 18 w / sqrt(5)^3.
+TEST(BagWeightsTest, WhatComesToNothingIsZeroAndHasNoGradient) {
+  for (const bool ragged : {false, true}) {
+    for (const double weight : {1.0, 0.0}) {
+      TestCluster cluster(2, 1);
+      cluster.StartAll();
+      const auto [bags, gradient] =
+          BagsOfWeights(cluster, Combiner::kMean, ragged, weight, -weight);
+      EXPECT_TRUE(at::allclose(
+          bags, at::tensor({0.0, 0.0, 7 / 3.0, 11 / 3.0}, at::kDouble).reshape({2, 2}), 1e-14, 0))
+          << bags;
+      EXPECT_TRUE(at::allclose(
+          gradient,
+          at::tensor({0.0, 0.0, (3 - 6) / 3.0, (12 - 6) / 3.0}, at::kDouble).reshape({2, 2}), 1e-14,
+          0))
+          << gradient;
+    }
+    TestCluster cluster(2, 1);
+    cluster.StartAll();
+    const double root = std::sqrt(5);
+    const auto [bags, gradient] = BagsOfWeights(cluster, Combiner::kSqrtN, ragged, 0, 0);
+    EXPECT_TRUE(at::allclose(
+        bags, at::tensor({0.0, 0.0, 7 / root, 11 / root}, at::kDouble).reshape({2, 2}), 1e-14, 0))
+        << bags;
+    EXPECT_TRUE(at::allclose(
+        gradient,
+        at::tensor({0.0, 0.0, 3 / root - 18 * 2 / (5 * root), 12 / root - 18 / (5 * root)},
+                   at::kDouble)
+            .reshape({2, 2}),
+        1e-13, 0))
+        << gradient;
+  }
+}
+
+std::string BagError(const std::vector<std::int64_t>& ids, const std::vector<std::int64_t>& offsets,
+                     const std::vector<std::int64_t>& weights, at::ScalarType dtype = at::kDouble) {
+  Graph graph;
+  const auto table = graph.Variable("table", FromTensor(Values(at::kDouble)));
+  EmbeddingBagOptions options;
+  if (!offsets.empty()) options.offsets = graph.Placeholder("offsets", at::kLong, offsets);
+  if (!weights.empty()) options.weights = graph.Placeholder("weights", dtype, weights);
+  EmbeddingBag(table, graph.Placeholder("ids", at::kLong, ids), options);
+  EXPECT_TRUE(graph.status().ok() || absl::IsInvalidArgument(graph.status())) << graph.status();
+  return std::string(graph.status().message());
+}
+
+TEST(BagShapesTest, OtherShapesAreErrorsThatNameTheTableAndTheShape) {
+  for (const auto& [error, shape] : {std::pair{BagError({5}, {}, {}), "int64 [5]"},
+                                     {BagError({2, 3, 4}, {}, {}), "int64 [2, 3, 4]"},
+                                     {BagError({5, 2}, {2}, {}), "int64 [5, 2]"},
+                                     {BagError({5}, {2, 1}, {}), "int64 [2, 1]"},
+                                     {BagError({5, 2}, {}, {2}), "float64 [2]"},
+                                     {BagError({5, 2}, {}, {5, 1}), "float64 [5, 1]"},
+                                     {BagError({5}, {2}, {4}), "float64 [4]"},
+                                     {BagError({5}, {2}, {5}, at::kFloat), "float32 [5]"}}) {
+    EXPECT_THAT(error, ::testing::AllOf(HasSubstr("'table'"), HasSubstr(shape)));
+  }
+  EXPECT_EQ(BagError({-1, 2}, {}, {5, -1}), "");
+  EXPECT_EQ(BagError({-1}, {-1}, {-1}), "");
+}
+
+TEST(BagShapesTest, WeightsThatAreFedAreNotStretchedOverTheIds) {
+  TestCluster cluster(2, 1);
+  cluster.StartAll();
+  Model model(2, Values(at::kDouble), 2, RowLayout::kDiv);
+  const Output ids = model.graph.Placeholder("bags", at::kLong, {-1, -1});
+  const Output weights = model.graph.Placeholder("weights", at::kDouble, {-1, -1});
+  const Output bags = EmbeddingBag(model.table, ids, {.weights = weights});
+  Session session = Open(cluster, model.graph);
+  const auto result = session.Run(
+      {{ids, Ids({0, 1, 2, 3}).reshape({2, 2})}, {weights, at::ones({2, 1}, at::kDouble)}}, {bags});
+  EXPECT_TRUE(absl::IsInvalidArgument(result.status())) << result.status();
 }
 
 TEST_P(BagTest, ABagIsTrainedLikeItsFormula) {

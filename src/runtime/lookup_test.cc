@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <string>
@@ -172,6 +173,75 @@ TEST(GlobalNormTest, DuplicateIdsAreMergedBeforeItIsTaken) {  // C5-08
   EXPECT_NEAR(row, 3, 1e-12);
   EXPECT_NEAR(dense, 4, 1e-12);
   EXPECT_EQ(AppliedUnderNorm(1e6), (std::pair{6.0, 8.0}));
+}
+
+/// v and the looked up row of a table after a step of rate 1 from zero, whose gradients are [1, 1]
+/// and [x, 1].
+std::vector<at::Tensor> AppliedWith(double x, const GradientOptions& options) {
+  TestCluster cluster(1, 1);
+  cluster.StartAll();
+  Graph graph;
+  Variable table, v;
+  {
+    DeviceScope scope(graph, "/job:ps/task:0");
+    table = graph.Variable("table", Zeros({4, 2}, at::kDouble));
+    v = graph.Variable("v", Zeros({2}, at::kDouble));
+  }
+  DeviceScope scope(graph, "/job:worker/task:0");
+  const Output rows = EmbeddingLookup(table, graph.Const(Ids({3})));
+  const Output loss = ops::sum(rows * graph.Const(at::tensor({x, 1.0}, at::kDouble))) + ops::sum(v);
+  const Operation train = NewAsyncStrategy()->Minimize(Sgd{.learning_rate = 1}, loss, options);
+  auto session = cluster.worker(0).OpenSession(graph);
+  EXPECT_TRUE(session.ok()) << session.status();
+  EXPECT_TRUE(session->Run({}, {}, {train}).ok());
+  const auto values = session->Run({}, {v, table});
+  EXPECT_TRUE(values.ok()) << values.status();
+  EXPECT_TRUE(at::equal((*values)[1].slice(0, 0, 3), at::zeros({3, 2}, at::kDouble)));
+  return {(*values)[0], (*values)[1][3]};
+}
+
+bool IsAllNan(const at::Tensor& value) {
+  return at::isnan(value).all().item<bool>();
+}
+
+TEST(GlobalNormTest, ANormThatIsNotFiniteMakesEveryGradientNan) {
+  for (const double x : {std::numeric_limits<double>::infinity(), std::nan("")}) {
+    const auto global = AppliedWith(x, {.clip_global_norm = 1});
+    EXPECT_TRUE(IsAllNan(global[0]) && IsAllNan(global[1])) << global[0] << global[1];
+    const auto own = AppliedWith(x, {.clip_norm = 10});
+    EXPECT_TRUE(at::equal(own[0], at::full({2}, -1.0, at::kDouble))) << own[0];
+    EXPECT_TRUE(IsAllNan(own[1])) << own[1];
+  }
+}
+
+// T of the formula is the step's number, on whichever ps the variable is.
+TEST(AdagradDaTest, ItsPenaltiesGrowWithTheSteps) {
+  constexpr double kRate = 0.5, kFirst = 0.2, kL1 = 0.1, kL2 = 0.3;
+  TestCluster cluster(2, 1);
+  cluster.StartAll();
+  Graph graph;
+  std::vector<Output> variables;
+  for (const char* ps : {"/job:ps/task:0", "/job:ps/task:1"}) {
+    DeviceScope scope(graph, ps);
+    variables.push_back(graph.Variable(variables.empty() ? "v" : "w", Ones({2}, at::kDouble)));
+  }
+  DeviceScope scope(graph, "/job:worker/task:0");
+  const Operation train =
+      NewAsyncStrategy()->Minimize(AdagradDa{.learning_rate = kRate,
+                                             .initial_gradient_squared_accumulator_value = kFirst,
+                                             .l1 = kL1,
+                                             .l2 = kL2},
+                                   ops::sum(variables[0] + variables[1]));
+  auto session = cluster.worker(0).OpenSession(graph);
+  ASSERT_TRUE(session.ok()) << session.status();
+  for (int t = 1; t <= 4; ++t) {
+    ASSERT_TRUE(session->Run({}, {}, {train}).ok());
+    const auto values = session->Run({}, variables);
+    ASSERT_TRUE(values.ok()) << values.status();
+    const double expected = -kRate * (t - kL1 * t) / (kL2 * t * kRate + std::sqrt(kFirst + t));
+    for (const std::size_t i : {0, 1})
+      EXPECT_NEAR((*values)[i][1].item<double>(), expected, 1e-14) << t;
+  }
 }
 
 TEST(SlotsTest, LiveWithTheirVariableWhereverTheModelIs) {  // C4-08

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,10 @@
 
 namespace weir::store {
 namespace {
+
+std::string Describe(const at::Tensor& ids) {
+  return ids.defined() ? DescribeTensor(ids.scalar_type(), ids.sizes()) : "absent";
+}
 
 bool IsListOfIntegers(const at::Tensor& ids) {
   return ids.defined() && ids.device().is_cpu() && ids.layout() == at::kStrided && ids.dim() == 1 &&
@@ -27,7 +32,8 @@ absl::StatusOr<at::Tensor> CheckRowIds(const VariableDef& variable, const at::Te
   }
   if (!IsListOfIntegers(ids)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(what, " for variable \"", variable.name, "\": the ids are no list of int64"));
+        absl::StrCat(what, " for variable \"", variable.name, "\": the ids are ", Describe(ids),
+                     " but must be a dense list of int64 or int32 in host memory"));
   }
   at::Tensor plain = ToPlain(ids.to(at::kLong));
   const std::int64_t rows = variable.initializer.shape[0];

@@ -86,10 +86,7 @@ absl::Status Variable::Assign(const at::Tensor& value) {
 
 absl::StatusOr<std::uint64_t> Variable::AssignAdd(const at::Tensor& value, bool use_locking) {
   WEIR_RETURN_IF_ERROR(CheckLike(value, "value added"));
-  if (value.scalar_type() == at::kBool) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot add to variable \"", def_.name, "\" of dtype bool"));
-  }
+  WEIR_RETURN_IF_ERROR(CheckCanAdd());
   const at::Tensor plain = ToPlain(value);
   return Update(use_locking, [&](const at::Tensor& buffer) {
     if (is_counter_) {
@@ -129,6 +126,12 @@ absl::Status Variable::CheckInitialized() const {
 absl::Status Variable::CheckLike(const at::Tensor& value, const char* what) const {
   return CheckDense(value, def_.initializer.dtype, def_.initializer.shape,
                     absl::StrCat(what, " of variable \"", def_.name, "\""));
+}
+
+absl::Status Variable::CheckCanAdd() const {
+  if (def_.initializer.dtype != at::kBool) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot add to variable \"", def_.name, "\" of dtype bool"));
 }
 
 void Variable::Adopt(at::Tensor value) {

@@ -94,8 +94,9 @@ class Variable {
   /// without a lock for a counter: no increment is lost. Returns the version before it was counted.
   absl::StatusOr<std::uint64_t> AssignAdd(const at::Tensor& value, bool use_locking);
 
-  /// Adds values[k] to row ids[k], for each k: an update. InvalidArgument as ReadRows, and for
-  /// values of another shape or dtype. Returns the version before it was counted.
+  /// Adds values[k] to row ids[k], for each k: an update. InvalidArgument as ReadRows, for values
+  /// of another shape or dtype, and for a variable of bools. The values may be rows of this
+  /// variable. Returns the version before it was counted.
   absl::StatusOr<std::uint64_t> ScatterAdd(const at::Tensor& ids, const at::Tensor& values,
                                            bool use_locking);
   /// Overwrites row ids[k] by values[k]; of several values for one row the last one stays.
@@ -127,6 +128,8 @@ class Variable {
   absl::Status CheckInitialized() const;
   /// InvalidArgument unless `value` is a dense tensor of this variable's shape and dtype in memory.
   absl::Status CheckLike(const at::Tensor& value, const char* what) const;
+  /// InvalidArgument for a variable of bools.
+  absl::Status CheckCanAdd() const;
   /// Makes `value` the buffer. REQUIRES: not yet initialised.
   void Adopt(at::Tensor value) WEIR_REQUIRES(init_mutex_);
   /// Adopts a copy of `plain` and counts a version, unless the variable is initialised already.

@@ -32,13 +32,23 @@ absl::StatusOr<Snapshot> Variable::ReadRows(const at::Tensor& ids) const {
   return Snapshot{std::move(rows), at_least};
 }
 
+namespace {
+
+// What libtorch adds to `buffer` must not lie in it.
+at::Tensor ApartFrom(const at::Tensor& buffer, const at::Tensor& values) {
+  return values.is_alias_of(buffer) ? values.clone() : values;
+}
+
+}  // namespace
+
 // On an alias with a version counter of its own, as AssignAdd.
 absl::StatusOr<std::uint64_t> Variable::ScatterAdd(const at::Tensor& ids, const at::Tensor& values,
                                                    bool use_locking) {
   WEIR_ASSIGN_OR_RETURN(const at::Tensor plain, CheckRowIds(def_, ids, "scatter"));
   WEIR_RETURN_IF_ERROR(CheckRows(def_, plain, values, "value scattered"));
+  WEIR_RETURN_IF_ERROR(CheckCanAdd());
   return Update(use_locking, [&](const at::Tensor& buffer) {
-    buffer.variable_data().index_add_(0, plain, values);
+    buffer.variable_data().index_add_(0, plain, ApartFrom(buffer, ToPlain(values)));
   });
 }
 

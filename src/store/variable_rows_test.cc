@@ -42,6 +42,28 @@ TEST(VariableRowsTest, ScatterAddsUpAndUpdateKeepsTheLast) {
   EXPECT_EQ(table->lock_acquisitions(), 0u + 1u);  // of the Assign that made the table
 }
 
+// What is read in place is the buffer that it is added to.
+TEST(VariableRowsTest, ValuesMayBeRowsOfTheVariableItself) {
+  const auto table = Table();
+  const at::Tensor own = table->Read().value().tensor;
+  ASSERT_TRUE(table->ScatterAdd(Ids({0, 1, 2, 3}), own, false).ok());
+  EXPECT_TRUE(at::equal(ValueOf(*table), at::arange(0, 16, 2, at::kFloat).reshape({4, 2})));
+  ASSERT_TRUE(table->ScatterAdd(Ids({0, 0}), own.slice(0, 2, 4), false).ok());
+  EXPECT_TRUE(at::equal(ValueOf(*table)[0], at::tensor({0.F + 8 + 12, 2.F + 10 + 14})));
+}
+
+TEST(VariableRowsTest, BoolsAreNotAddedButOverwritten) {
+  const auto table = InitializedVariable(DefOf(ConstantOf({4, 2}, 0, at::kBool)));
+  const at::Tensor values = at::ones({1, 2}, at::kBool);
+  const absl::Status status = table->ScatterAdd(Ids({1}), values, false).status();
+  EXPECT_EQ(status, table->AssignAdd(at::ones({4, 2}, at::kBool), false).status());
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("\"w\""), HasSubstr("bool")));
+  EXPECT_EQ(table->version(), 0u);
+  ASSERT_TRUE(table->ScatterUpdate(Ids({1}), values, false).ok());
+  EXPECT_TRUE(ValueOf(*table)[1].all().item<bool>());
+}
+
 TEST(VariableRowsTest, AnIdThatIsNoRowNamesItselfTheVariableAndItsRows) {
   const auto table = Table();
   const at::Tensor bad = Ids({0, 4});
@@ -59,7 +81,9 @@ TEST(VariableRowsTest, RefusesOtherShapesScalarsAndWhatIsNotInitialised) {
   const auto table = Table();
   EXPECT_FALSE(table->ScatterAdd(Ids({0}), at::ones({2, 2}), false).ok());
   EXPECT_FALSE(table->ScatterUpdate(Ids({0}), at::ones({1, 2}, at::kDouble), false).ok());
-  EXPECT_FALSE(table->ReadRows(at::zeros({2})).ok());
+  EXPECT_THAT(std::string(table->ReadRows(at::zeros({2, 1})).status().message()),
+              AllOf(HasSubstr("\"w\": the ids are float32 [2, 1]"), HasSubstr("int64 or int32")));
+  EXPECT_FALSE(table->ReadRows(at::Tensor()).ok());
   EXPECT_FALSE(InitializedVariable(DefOf(ConstantOf({}, 0)))->ReadRows(Ids({0})).ok());
   const Variable unset(DefOf(ConstantOf({4, 2}, 0)));
   EXPECT_EQ(unset.ReadRows(Ids({0})).status().code(), absl::StatusCode::kFailedPrecondition);

@@ -54,8 +54,8 @@ void ClipEach(Gradients gradients, const char* by, double bound) {
 bool IsOn(Graph& graph, const char* name, double value) {
   if (value == 0) return false;
   if (value > 0 && std::isfinite(value)) return true;
-  graph.AddError(absl::InvalidArgumentError(
-      absl::StrCat("Minimize: ", name, " = ", value, " must be 0 (off) or more")));
+  graph.AddError(absl::InvalidArgumentError(absl::StrCat(
+      "Minimize: ", name, " = ", value, " must be a finite number that is 0 (off) or more")));
   return false;
 }
 

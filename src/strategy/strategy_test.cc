@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <string>
 
+#include "weir/embedding.h"
 #include "weir/ops.h"
 
 namespace weir {
@@ -38,6 +41,40 @@ TEST(StrategyTest, WhatWasNeverAssignedGivesNoOperation) {
   const auto w = graph.Variable("w", Ones({2}));
   EXPECT_FALSE(ApplyGradient(Sgd{}, w, Output()).valid());
   EXPECT_EQ(graph.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(StrategyTest, AScalarThatIsLookedUpIsAnErrorOfTheGraph) {
+  for (const int lookups : {1, 2}) {
+    Graph graph;
+    const auto scalar = graph.Variable("scalar", Ones({}));
+    const auto ids = graph.Placeholder("ids", at::kLong, {-1});
+    Output loss = ops::sum(EmbeddingLookup(scalar, ids));
+    for (int i = 1; i < lookups; ++i) loss = loss + ops::sum(EmbeddingLookup(scalar, ids));
+    NewAsyncStrategy()->Minimize(Sgd{}, loss);
+    EXPECT_EQ(graph.status().code(), absl::StatusCode::kInvalidArgument) << graph.status();
+    EXPECT_THAT(std::string(graph.status().message()),
+                HasSubstr("'scalar' is a scalar and has no rows"));
+  }
+}
+
+TEST(StrategyTest, WeightDecayNeedsADenseGradient) {
+  Graph graph;
+  const auto table = graph.Variable("table", Ones({4, 2}));
+  const auto w = graph.Variable("w", Ones({2}));
+  const auto ids = graph.Placeholder("ids", at::kLong, {-1});
+  NewAsyncStrategy()->Minimize(Sgd{}, ops::sum(EmbeddingLookup(table, ids) * w),
+                               {.weight_decay = 0.1});
+  EXPECT_EQ(graph.status().code(), absl::StatusCode::kInvalidArgument) << graph.status();
+  EXPECT_THAT(std::string(graph.status().message()),
+              HasSubstr("variable 'table' has a sparse gradient"));
+}
+
+TEST(StrategyTest, ABoundThatCannotBeIsNamedWithItsValue) {
+  Graph graph;
+  const auto w = graph.Variable("w", Ones({2}));
+  NewAsyncStrategy()->Minimize(Sgd{}, ops::sum(w), {.clip_norm = HUGE_VAL});
+  EXPECT_THAT(std::string(graph.status().message()),
+              HasSubstr("clip_norm = inf must be a finite number that is 0 (off) or more"));
 }
 
 TEST(StrategyTest, EachUpdateWaitsForTheTicketAndTheStepForEachUpdate) {

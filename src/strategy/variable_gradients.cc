@@ -79,7 +79,9 @@ VariableGradient SumRows(Graph& graph, const Sources& sources, const Output* gra
   }
   const Node& variable = graph.node(sources.variable.handle().node());
   const auto& shape = std::get<std::vector<std::int64_t>>(variable.attrs.at("shape"));
-  node.attrs = {{"sizes", std::vector<std::int64_t>{shape.front()}},
+  // That a scalar cannot be looked up is an error that the graph has already.
+  const std::int64_t rows = shape.empty() ? 0 : shape.front();
+  node.attrs = {{"sizes", std::vector<std::int64_t>{rows}},
                 {"layout", "div"},
                 {"combine", "sum"},
                 {"variable", variable.name}};

@@ -65,7 +65,7 @@ class GradientsKernel : public Kernel {
   }
 
   /// `gradient` times bound / max(norm, bound). A norm that is not finite makes everything NaN, as
-  /// in the original: better seen than trained on.
+  /// clip_by_global_norm of the original: better seen than trained on.
   static at::Tensor Scale(const at::Tensor& gradient, double norm, double bound) {
     if (norm <= bound) return gradient;
     return gradient *

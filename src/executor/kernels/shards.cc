@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "graph/row_shards.h"
 #include "optim/sparse_gradient.h"
 #include "store/dense.h"
+#include "tensor/dtype.h"
 
 namespace weir::executor {
 namespace {
@@ -59,8 +61,11 @@ class ShardIdsKernel final : public Kernel {
 
   absl::Status Run(NodeContext& context) const override {
     const at::Tensor& input = context.input(0).tensor;
-    if (!input.defined() || input.scalar_type() != at::kLong)
-      return absl::InvalidArgumentError("its ids are not int64");
+    if (!input.defined() || input.scalar_type() != at::kLong) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the ids for variable \"", variable_, "\" are ",
+          input.defined() ? DtypeName(input.scalar_type()) : "absent", " but must be int64"));
+    }
     const at::Tensor ids = store::ToPlain(input);
     WEIR_ASSIGN_OR_RETURN(std::vector<Asked> asked, PlacesOf(Numbers(ids)));
     std::ranges::sort(asked, {}, &Asked::place);
@@ -181,6 +186,7 @@ class SplitKernel final : public Kernel {
       : sizes_(std::move(sizes)), interleaved_(interleaved), axis_(axis) {}
 
   absl::Status Run(NodeContext& context) const override {
+    WEIR_RETURN_IF_ERROR(Check(context.input(0).tensor));
     return CatchAs(absl::StatusCode::kInvalidArgument, "splitting a value", [&] {
       const Value& whole = context.input(0);
       const auto count = static_cast<std::int64_t>(sizes_.size());
@@ -199,6 +205,17 @@ class SplitKernel final : public Kernel {
   }
 
  private:
+  // More than the slices hold would be dropped in silence; graphs know no size that is fed.
+  absl::Status Check(const at::Tensor& whole) const {
+    const std::int64_t total = std::reduce(sizes_.begin(), sizes_.end());
+    const bool fits =
+        !whole.defined() || (axis_ >= 0 && axis_ < whole.dim() && whole.size(axis_) == total);
+    if (fits) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the value is ", store::DescribeTensor(whole.scalar_type(), whole.sizes()),
+        ", but the slices of its variable have ", total, " in all along axis ", axis_));
+  }
+
   const std::vector<std::int64_t> sizes_;
   const bool interleaved_;
   const std::int64_t axis_;

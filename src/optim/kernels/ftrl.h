@@ -34,7 +34,9 @@ struct FtrlStep {
     const T sum = n + g * g;
     const T root_of_sum = root(sum);
     z = z + (g + two_shrinkage * w) - (root_of_sum - root(n)) / lr * w;
-    w = (T(0) - Shrink(z, l1)) / (root_of_sum / lr + two_l2);
+    // A choice, not a product with 0: before any gradient, and without L2, the divisor is 0 too.
+    const T rest = Shrink(z, l1);
+    w = rest == T(0) ? T(0) : (T(0) - rest) / (root_of_sum / lr + two_l2);
     n = sum;
   }
 };

@@ -72,12 +72,12 @@ struct State {
 template <typename Step>
 class KernelsTest : public testing::Test {};
 
-#define WEIR_STEPS_OF(T)                                                                           \
-  SgdStep<T>, MomentumStep<T>, NesterovStep<T>, AdagradStep<T>, AdagradDaStep<T>, AdadeltaStep<T>, \
-      AdamStep<T>, AdamWStep<T>, LambDirectionStep<T>, FtrlSqrtStep<T>, FtrlPowerStep<T>,          \
-      RmsPropStep<T>, CenteredRmsPropStep<T>, ProximalGradientDescentStep<T>,                      \
-      ProximalAdagradStep<T>
-using Steps = testing::Types<WEIR_STEPS_OF(float), WEIR_STEPS_OF(double)>;
+// All of steps.h, so that none can be forgotten here; each brings the comma before it.
+template <typename Nothing, typename... Step>
+using TypesAfter = testing::Types<Step...>;
+#define WEIR_COMMA_STEP(...) , __VA_ARGS__
+using Steps = TypesAfter<void WEIR_FOR_EACH_STEP(WEIR_COMMA_STEP)>;
+#undef WEIR_COMMA_STEP
 TYPED_TEST_SUITE(KernelsTest, Steps);
 
 TEST(SgdStepTest, IsOneFusedMultiplyAdd) {
