@@ -225,10 +225,12 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.ratings.seed, "Of ratings, first values and minibatches")
       ->capture_default_str();
   app.add_option("--single", options.single,
-                 "No cluster: that many steps in this process, by libtorch alone");
+                 "No cluster: that many steps in this process, by libtorch alone")
+      ->check(CLI::PositiveNumber);
   if (weir::Job::WantsHelp(argc, argv)) CLI11_PARSE(app, argc, argv);
   for (int i = 1; i < argc; ++i) {
-    if (!std::string(argv[i]).starts_with("--single")) continue;
+    const std::string argument = argv[i];
+    if (argument != "--single" && !argument.starts_with("--single=")) continue;
     CLI11_PARSE(app, argc, argv);
     return TrainAlone(options);
   }

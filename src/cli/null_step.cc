@@ -63,9 +63,8 @@ Operation BuildNullStep(Graph& graph, int ps, const NullStepOptions& options) {
   for (int i = 0; i < ps; ++i) {
     DeviceScope scope(graph, absl::StrCat("/job:ps/task:", i));
     const std::string name = absl::StrCat("v", i);
-    updates.push_back(options.sparse
-                          ? BuildSparse(graph, name, floats, std::max(1, options.rows / ps))
-                          : BuildDense(graph, name, floats));
+    updates.push_back(options.sparse ? BuildSparse(graph, name, floats, options.rows / ps)
+                                     : BuildDense(graph, name, floats));
   }
   return graph.Group(updates, "null_step");
 }
@@ -104,10 +103,21 @@ absl::Status TimeSteps(Job& job, const NullStepOptions& options) {
 }
 
 absl::Status CheckTable(const NullStepOptions& options) {
-  if (!options.sparse || options.floats / options.ps >= kRowFloats) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--sparse needs --floats of ",
-                                                 options.ps * kRowFloats,
-                                                 " or more: each ps holds rows of ", kRowFloats));
+  if (!options.sparse) return absl::OkStatus();
+  const std::int64_t least = options.ps * kRowFloats;
+  if (options.floats < least) {
+    return absl::InvalidArgumentError(absl::StrCat("--sparse needs --floats of ", least,
+                                                   " or more: each ps holds rows of ", kRowFloats));
+  }
+  if (options.rows % options.ps == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--rows ", options.rows, " cannot be dealt to ",
+                                                 options.ps, " ps in equal shares"));
+}
+
+// Tables have whole rows, and as many on each ps: what is reported is what there is.
+std::int64_t FloatsThereAre(const NullStepOptions& options) {
+  const std::int64_t unit = options.sparse ? options.ps * kRowFloats : options.ps;
+  return options.floats / unit * unit;
 }
 
 absl::StatusOr<int> Bench(const NullStepOptions& options) {
@@ -136,7 +146,7 @@ absl::StatusOr<int> Bench(const NullStepOptions& options) {
   nlohmann::ordered_json json = {{"bench", "null-step"},
                                  {"ps", options.ps},
                                  {"workers", options.workers},
-                                 {"floats", options.floats},
+                                 {"floats", FloatsThereAre(options)},
                                  {"rows", options.sparse ? options.rows : 0},
                                  {"steps", options.steps}};
   for (const char* name : {"min_ms", "p10_ms", "median_ms", "p90_ms", "p99_ms", "bytes_per_step"})

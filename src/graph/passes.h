@@ -51,15 +51,20 @@ struct DeviceSet {
 /// Writes the graph of the slices that `map` names. The names of values and targets stay: what was
 /// node "n" is still there under that name, with the same first output.
 ///   Variable      one for each slice
-///   Read          a Read for each slice, concatenated
+///   Read          a Read for each slice, concatenated on the device that those who compute with the
+///                 value ask for, where they agree
 ///   Lookup        ShardIds where the Lookup was asked for: ids out of range end here, each id goes
 ///                 once to the slice that holds it; a Gather from each slice; their rows
 ///                 concatenated. Of variables that are whole, too.
 ///   Gather        the same, and the rows in the order of the ids
 ///   Apply, Assign, AssignAdd, ScatterAdd, ScatterUpdate
-///                 one for each slice, with its part of the values, and a Group of them
-/// InvalidArgument for a lookup in a variable that is not cut by rows, and for ops that need a
-/// whole variable (Ticket, CompleteStep). A graph without slices and lookups is returned as it is.
+///                 one for each slice, with its part of the values, which are dealt out on the same
+///                 device
+///   Average       one for each slice, by the same slice of the other variable
+/// What waits for an update waits for those of all slices; a Group of them bears its name.
+/// InvalidArgument for a lookup in a variable that is not cut by rows, for ops that need a whole
+/// variable (Ticket, CompleteStep), and for nodes that do not fit their variables: the graph may
+/// come from anywhere. A graph without slices and lookups is returned as it is.
 absl::StatusOr<GraphDef> ApplyShardMap(GraphDef graph, const ShardMap& map);
 
 /// Gives every node a full device (docs/ARCHITECTURE.md, "Placement"). In this order:
