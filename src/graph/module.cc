@@ -17,7 +17,8 @@ struct Module::Shared {
   std::shared_ptr<torch::nn::Module> module;
   ModuleForward forward;
   std::string name;
-  std::vector<std::string> names = {};  // of parameters, then buffers
+  std::vector<std::string> names = {};   // of parameters, then buffers
+  std::vector<at::Tensor> initial = {};  // values of the variables, shared with the graph
   std::vector<Variable> variables = {};
   std::size_t num_parameters = 0;
   std::vector<Operation> updates = {};
@@ -55,6 +56,45 @@ absl::Status CheckCloneable(const torch::nn::Module& module) {
   return CatchAs(absl::StatusCode::kInvalidArgument,
                  "cannot be cloned; derive its class from torch::nn::Cloneable",
                  [&] { module.clone(); });
+}
+
+// That the module still has the tensors that variables were made of.
+absl::Status CheckUnchanged(const torch::nn::Module& module, const std::vector<std::string>& names,
+                            const std::vector<at::Tensor>& values) {
+  std::size_t num_parameters = 0;
+  const auto state = StateOf(module, num_parameters);
+  const auto is_same = [](const auto& now, const auto& name, const at::Tensor& value) {
+    return now.first == name && now.second.sizes() == value.sizes();
+  };
+  for (std::size_t i = 0; i < std::max(state.size(), names.size()); ++i) {
+    if (i < state.size() && i < names.size() && is_same(state[i], names[i], values[i])) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", i < names.size() ? names[i] : state[i].first,
+                     "' has been added, taken away or given another shape since the variables were "
+                     "made: make a weir::Module of the module as it is now"));
+  }
+  return absl::OkStatus();
+}
+
+// The module as it is at a call, for good: what its owner does to it later is not for the steps to
+// see. Its parameters take no memory, since they are the graph's own initial values.
+absl::StatusOr<std::shared_ptr<const torch::nn::Module>> Snapshot(
+    const torch::nn::Module& module, const std::vector<std::string>& names,
+    const std::vector<at::Tensor>& initial) {
+  WEIR_RETURN_IF_ERROR(CheckUnchanged(module, names, initial));
+  std::unique_ptr<ModuleReplica> copy;
+  WEIR_RETURN_IF_ERROR(CatchAs(absl::StatusCode::kInvalidArgument, "cannot be cloned",
+                               [&] { copy = graph::CopyOf(module); }));
+  copy->Bind(initial);
+  return copy->module;
+}
+
+// A frozen batch norm is in evaluation mode in the midst of a net in training, and the other way
+// round.
+bool AnyInTraining(const torch::nn::Module& module) {
+  return module.is_training() || std::ranges::any_of(module.children(), [](const auto& child) {
+           return AnyInTraining(*child);
+         });
 }
 
 // What a buffer has become less what it was; a bool buffer has no difference.
@@ -174,8 +214,9 @@ absl::Status Module::MakeVariables(const VariableOptions& options) {
     VariableOptions own = options;
     own.trainable = options.trainable && i < shared_->num_parameters && value.requires_grad();
     shared_->names.push_back(name);
-    shared_->variables.push_back(shared_->graph->Variable(absl::StrCat(shared_->name, "/", name),
-                                                          FromTensor(value.detach().clone()), own));
+    shared_->initial.push_back(value.detach().clone());
+    shared_->variables.push_back(shared_->graph->Variable(
+        absl::StrCat(shared_->name, "/", name), FromTensor(shared_->initial.back()), own));
   }
   return absl::OkStatus();
 }
@@ -195,14 +236,16 @@ Module::Module(Graph& graph, std::shared_ptr<torch::nn::Module> module, ModuleFo
 std::vector<Output> Module::operator()(const std::vector<Output>& inputs) {
   if (shared_->module == nullptr) return {};
   Graph& graph = *shared_->graph;
-  const torch::nn::Module& module = *shared_->module;
-  auto outputs = Infer(module, shared_->forward, inputs);
-  if (!outputs.ok()) {
-    graph.AddError(Annotate(outputs.status(), absl::StrCat("module '", shared_->name, "'")));
-    return {};
-  }
+  const auto fail = [&](const absl::Status& why) {
+    graph.AddError(Annotate(why, absl::StrCat("module '", shared_->name, "'")));
+    return std::vector<Output>();
+  };
+  auto snapshot = Snapshot(*shared_->module, shared_->names, shared_->initial);
+  if (!snapshot.ok()) return fail(snapshot.status());
+  auto outputs = Infer(**snapshot, shared_->forward, inputs);
+  if (!outputs.ok()) return fail(outputs.status());
   const std::size_t num_outputs = outputs->size();
-  const bool training = module.is_training();
+  const bool training = AnyInTraining(**snapshot);
   std::vector<Output> values = inputs;
   std::vector<Variable> changed;
   for (std::size_t i = 0; i < shared_->variables.size(); ++i) {
@@ -214,7 +257,7 @@ std::vector<Output> Module::operator()(const std::vector<Output>& inputs) {
     changed.push_back(variable);
     outputs->push_back({.dtype = variable.read().dtype(), .shape = variable.read().shape()});
   }
-  auto replicas = std::make_shared<ModuleReplicas>(shared_->module, training);
+  auto replicas = std::make_shared<ModuleReplicas>(*std::move(snapshot));
   std::vector<Output> all =
       graph.Function(Call(std::move(replicas), shared_->forward, inputs.size(), training), values,
                      *std::move(outputs), shared_->name);

@@ -35,6 +35,17 @@ void ModuleReplica::Unbind() {
   }
 }
 
+std::unique_ptr<ModuleReplica> CopyOf(const torch::nn::Module& module) {
+  auto replica = std::make_unique<ModuleReplica>();
+  replica->module = module.clone();
+  for (at::Tensor& parameter : replica->module->parameters()) {
+    parameter.set_requires_grad(false);
+    replica->parameters.push_back(parameter);
+  }
+  for (const at::Tensor& buffer : replica->module->buffers()) replica->buffers.push_back(buffer);
+  return replica;
+}
+
 std::shared_ptr<ModuleReplica> ModuleReplicas::Take() {
   std::unique_ptr<ModuleReplica> replica;
   {
@@ -44,22 +55,10 @@ std::shared_ptr<ModuleReplica> ModuleReplicas::Take() {
       idle_.pop_back();
     }
   }
-  if (replica == nullptr) replica = Make();
+  if (replica == nullptr) replica = CopyOf(*prototype_);
   return {replica.release(), [home = shared_from_this()](ModuleReplica* used) {
             home->Return(std::unique_ptr<ModuleReplica>(used));
           }};
-}
-
-std::unique_ptr<ModuleReplica> ModuleReplicas::Make() const {
-  auto replica = std::make_unique<ModuleReplica>();
-  replica->module = prototype_->clone();
-  replica->module->train(training_);
-  for (at::Tensor& parameter : replica->module->parameters()) {
-    parameter.set_requires_grad(false);
-    replica->parameters.push_back(parameter);
-  }
-  for (const at::Tensor& buffer : replica->module->buffers()) replica->buffers.push_back(buffer);
-  return replica;
 }
 
 void ModuleReplicas::Return(std::unique_ptr<ModuleReplica> replica) {

@@ -26,7 +26,7 @@ std::vector<at::Tensor> Weights(double value) {
 }
 
 std::shared_ptr<ModuleReplicas> LinearReplicas() {
-  return std::make_shared<ModuleReplicas>(std::make_shared<torch::nn::LinearImpl>(2, 1), true);
+  return std::make_shared<ModuleReplicas>(std::make_shared<torch::nn::LinearImpl>(2, 1));
 }
 
 TEST(ModuleReplicas, OnesInUseDoNotSeeEachOther) {

@@ -184,6 +184,45 @@ TEST_F(ModuleTest, ACallInEvaluationModeReadsTheBuffersAndLeavesThem) {
   EXPECT_TRUE(at::equal((*got)[0], net->forward(Inputs(7))));
 }
 
+TEST_F(ModuleTest, ACallKeepsTheModeOfEachPart) {
+  const auto net = MakeNet(true);
+  net->norm->eval();
+  const Model model(net);
+  Session session = Open(model.graph);
+  net->eval();
+  const at::Tensor plain = at::cross_entropy_loss(net->forward(Inputs(0)), Labels(0)).detach();
+  const auto result = model.Step(session, 0);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(at::equal((*result)[0], plain)) << "by the running statistics, not the minibatch's";
+  ASSERT_TRUE(model.Load(session).ok());
+  EXPECT_EQ(net->norm->num_batches_tracked.item<std::int64_t>(), 0);
+}
+
+TEST_F(ModuleTest, APartInTrainingChangesItsBuffersUnderAWholeInEvaluationMode) {
+  const auto net = MakeNet(true);
+  net->eval();
+  net->norm->train();
+  const Model model(net);
+  Session session = Open(model.graph);
+  ASSERT_TRUE(model.Step(session, 0).ok());
+  ASSERT_TRUE(model.Load(session).ok());
+  EXPECT_EQ(net->norm->num_batches_tracked.item<std::int64_t>(), 1);
+}
+
+TEST_F(ModuleTest, WhatIsDoneToTheModuleAfterACallIsNotSeenByIt) {
+  const auto net = MakeNet(true);
+  const Model model(net);
+  net->eval();
+  net->norm = torch::nn::BatchNorm1d(torch::nn::BatchNormOptions(5).momentum(1.0));
+  net->replace_module("norm", net->norm);
+  Session session = Open(model.graph);
+  ASSERT_TRUE(model.Step(session, 0).ok());
+  ASSERT_TRUE(model.Load(session).ok());
+  const auto plain = MakeNet(true);
+  plain->forward(Inputs(0));
+  EXPECT_TRUE(at::allclose(net->norm->running_mean, plain->norm->running_mean, 1e-5, 1e-6));
+}
+
 TEST_F(ModuleTest, AFrozenParameterStays) {
   const auto net = MakeNet(false);
   net->first->weight.set_requires_grad(false);
