@@ -109,7 +109,8 @@ class Module {
 
   /// Adds to the buffers what the calls with any part in training mode have changed in them, the
   /// running statistics of a batch norm for one: a target beside the training step. Changes of several
-  /// workers add up, like gradients. Buffers of bools stay as they are.
+  /// workers add up, like gradients; of tables, from rank 2 on, the rows that changed travel. An
+  /// infinity stays, but nothing leads from it to another value. Buffers of bools stay as they are.
   Operation updates();
 
   /// Every parameter and buffer, to be fetched and given to Load.

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "graph/module_call.h"
 #include "graph/module_replicas.h"
 
 namespace weir {
@@ -26,7 +28,8 @@ struct Module::Shared {
 
 namespace {
 
-using graph::ModuleReplica;
+using graph::BufferChange;
+using graph::ModuleCall;
 using graph::ModuleReplicas;
 
 std::vector<std::pair<std::string, at::Tensor>> StateOf(const torch::nn::Module& module,
@@ -82,7 +85,7 @@ absl::StatusOr<std::shared_ptr<const torch::nn::Module>> Snapshot(
     const torch::nn::Module& module, const std::vector<std::string>& names,
     const std::vector<at::Tensor>& initial) {
   WEIR_RETURN_IF_ERROR(CheckUnchanged(module, names, initial));
-  std::unique_ptr<ModuleReplica> copy;
+  std::unique_ptr<graph::ModuleReplica> copy;
   WEIR_RETURN_IF_ERROR(CatchAs(absl::StatusCode::kInvalidArgument, "cannot be cloned",
                                [&] { copy = graph::CopyOf(module); }));
   copy->Bind(initial);
@@ -97,55 +100,39 @@ bool AnyInTraining(const torch::nn::Module& module) {
          });
 }
 
-// What a buffer has become less what it was; a bool buffer has no difference.
-bool HasDelta(at::ScalarType buffer) {
-  return buffer != at::kBool;
+// What a ModuleCall returns for the changes of the buffers.
+void AppendChanges(std::span<const at::Tensor> buffers, std::vector<OutputInfo>& outputs) {
+  for (const at::Tensor& buffer : buffers) {
+    std::vector<std::int64_t> shape = buffer.sizes().vec();
+    const BufferChange change = graph::ChangeOf(buffer);
+    if (change == BufferChange::kNone) continue;
+    if (change == BufferChange::kRows) {
+      shape[0] = -1;
+      outputs.push_back({.dtype = at::kLong, .shape = std::vector<std::int64_t>{-1}});
+    }
+    outputs.push_back({.dtype = buffer.scalar_type(), .shape = std::move(shape)});
+  }
 }
 
-// One call of a module, as a function of its inputs, parameters and buffers; what it returns is
-// followed by the changes of the buffers, in training.
-class Call {
- public:
-  Call(std::shared_ptr<ModuleReplicas> replicas, ModuleForward forward, std::size_t num_inputs,
-       bool training)
-      : replicas_(std::move(replicas)),
-        forward_(std::move(forward)),
-        num_inputs_(static_cast<std::ptrdiff_t>(num_inputs)),
-        training_(training) {}
-
-  std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& values) const {
-    const std::shared_ptr<ModuleReplica> replica = replicas_->Take();
-    const std::vector<at::Tensor> state(values.begin() + num_inputs_, values.end());
-    replica->Bind(state);
-    std::vector<at::Tensor> outputs =
-        forward_(*replica->module, {values.begin(), values.begin() + num_inputs_});
-    for (const at::Tensor& output : outputs) Keep(replica, output);
-    if (training_) AppendDeltas(*replica, state, outputs);
-    return outputs;
-  }
-
- private:
-  // Autograd has saved tensors of the replica for the way back.
-  static void Keep(const std::shared_ptr<ModuleReplica>& replica, const at::Tensor& output) {
-    if (output.defined() && output.requires_grad())
-      output.register_hook([replica](const at::Tensor&) {});
-  }
-
-  static void AppendDeltas(const ModuleReplica& replica, const std::vector<at::Tensor>& state,
-                           std::vector<at::Tensor>& outputs) {
-    for (std::size_t i = 0; i < replica.buffers.size(); ++i) {
-      const at::Tensor& buffer = replica.buffers[i];
-      if (!HasDelta(buffer.scalar_type())) continue;
-      const at::NoGradGuard no_grad;
-      outputs.push_back(at::sub(buffer, state[replica.parameters.size() + i]));
+// Operations that add it to the variables of the buffers.
+void AddUpdates(Graph& graph, std::span<const at::Tensor> buffers,
+                std::span<const Variable> variables, std::span<const Output> changes,
+                std::vector<Operation>& updates) {
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    switch (graph::ChangeOf(buffers[i])) {
+      case BufferChange::kNone:
+        break;
+      case BufferChange::kSum:
+        updates.push_back(graph.AssignAdd(variables[i], changes[next++]));
+        break;
+      case BufferChange::kRows:
+        updates.push_back(graph.ScatterAdd(variables[i], changes[next], changes[next + 1]));
+        next += 2;
+        break;
     }
   }
-
-  const std::shared_ptr<ModuleReplicas> replicas_;
-  const ModuleForward forward_;
-  const std::ptrdiff_t num_inputs_;
-  const bool training_;
-};
+}
 
 // ---- What a forward returns, found out by running it on zeros.
 
@@ -246,24 +233,20 @@ std::vector<Output> Module::operator()(const std::vector<Output>& inputs) {
   if (!outputs.ok()) return fail(outputs.status());
   const std::size_t num_outputs = outputs->size();
   const bool training = AnyInTraining(**snapshot);
+  const std::span<const at::Tensor> buffers =
+      std::span(shared_->initial).subspan(shared_->num_parameters);
+  if (training) AppendChanges(buffers, *outputs);
   std::vector<Output> values = inputs;
-  std::vector<Variable> changed;
-  for (std::size_t i = 0; i < shared_->variables.size(); ++i) {
-    const Variable& variable = shared_->variables[i];
-    values.push_back(variable.read());
-    const bool is_changed =
-        training && i >= shared_->num_parameters && HasDelta(variable.read().dtype());
-    if (!is_changed) continue;
-    changed.push_back(variable);
-    outputs->push_back({.dtype = variable.read().dtype(), .shape = variable.read().shape()});
-  }
+  for (const Variable& variable : shared_->variables) values.push_back(variable.read());
   auto replicas = std::make_shared<ModuleReplicas>(*std::move(snapshot));
   std::vector<Output> all =
-      graph.Function(Call(std::move(replicas), shared_->forward, inputs.size(), training), values,
-                     *std::move(outputs), shared_->name);
-  for (std::size_t i = 0; i < changed.size() && num_outputs + i < all.size(); ++i)
-    shared_->updates.push_back(graph.AssignAdd(changed[i], all[num_outputs + i]));
-  all.resize(std::min(all.size(), num_outputs));
+      graph.Function(ModuleCall(std::move(replicas), shared_->forward, inputs.size(), training),
+                     values, *std::move(outputs), shared_->name);
+  if (training) {
+    AddUpdates(graph, buffers, std::span(shared_->variables).subspan(shared_->num_parameters),
+               std::span(all).subspan(num_outputs), shared_->updates);
+  }
+  all.resize(num_outputs);
   return all;
 }
 

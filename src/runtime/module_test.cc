@@ -11,6 +11,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -257,6 +258,54 @@ TEST_F(ModuleTest, TwoCallsInOneLossAddTheirGradients) {
     const at::Tensor expected = plain->parameters()[i].detach() - kRate * gradients[i];
     EXPECT_TRUE(at::allclose((*values)[i], expected, 1e-5, 1e-6)) << i;
   }
+}
+
+/// Buffers of several kinds; what a training step does to each shows in its value.
+struct BuffersImpl : torch::nn::Cloneable<BuffersImpl> {
+  BuffersImpl() { reset(); }
+  void reset() override {
+    mask = register_buffer("mask", at::full({3, 3}, -kInfinity).triu(1));
+    edge = register_buffer("edge", at::tensor({-kInfinity, 0.F, kInfinity}));
+    table = register_buffer("table", at::arange(8, at::kFloat).reshape({4, 2}));
+    counts = register_buffer("counts", at::zeros({2, 3}, at::kInt));
+    seen = register_buffer("seen", at::zeros({2}, at::kBool));
+  }
+  at::Tensor forward(const at::Tensor& x) {
+    if (is_training()) {
+      table.select(0, 2).add_(1);
+      counts.add_(at::arange(3, at::kInt));
+      edge.select(0, 1).add_(1);
+      seen.fill_(true);
+    }
+    return at::softmax(x + mask, 1);
+  }
+  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  at::Tensor mask, edge, table, counts, seen;
+};
+
+TEST_F(ModuleTest, BuffersKeepInfinitiesAndAddUpWhatChanges) {
+  const auto net = std::make_shared<BuffersImpl>();
+  Graph graph;
+  const DeviceScope scope(graph, ReplicaDeviceSetter({.ps_tasks = 2}));
+  Module module(graph, net, "net");
+  const Output y = module({graph.Const(at::zeros({3, 3}))})[0];
+  const Operation updates = module.updates();
+  Session session = Open(graph);
+  for (int step = 0; step < 3; ++step) {
+    const auto result = session.Run({}, {y}, {updates});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ((*result)[0][0][0].item<double>(), 1) << "a step that sees one token only";
+  }
+  const auto values = session.Run({}, module.state());
+  ASSERT_TRUE(values.ok()) << values.status();
+  ASSERT_TRUE(module.Load(values->fetches).ok());
+  const BuffersImpl fresh;
+  EXPECT_TRUE(at::equal(net->mask, fresh.mask));
+  EXPECT_TRUE(at::equal(net->edge, fresh.edge + at::tensor({0, 3, 0})));
+  EXPECT_TRUE(
+      at::equal(net->table, at::index_add(fresh.table, 0, at::tensor({2}), 3 * at::ones({1, 2}))));
+  EXPECT_TRUE(at::equal(net->counts, at::tensor({0, 3, 6}, at::kInt).expand({2, 3})));
+  EXPECT_FALSE(net->seen.any().item<bool>()) << "bools stay";
 }
 
 struct PairImpl : torch::nn::Cloneable<PairImpl> {
