@@ -3,15 +3,29 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace weir::graph {
 namespace {
 
-// Autograd has saved tensors of the replica for the way back.
-void Keep(const std::shared_ptr<ModuleReplica>& replica, const at::Tensor& output) {
-  if (output.defined() && output.requires_grad())
-    output.register_hook([replica](const at::Tensor&) {});
+bool IsOneOf(const std::vector<at::Tensor>& tensors, const at::Tensor& tensor) {
+  return std::ranges::any_of(tensors, [&](const at::Tensor& one) { return one.is_same(tensor); });
+}
+
+// What the graph gets in the place of an output. Parameters and buffers of the replica are other
+// tensors after the next step, so neither leaves it. And autograd has saved tensors of the replica
+// for the way back, so that it is kept until autograd lets go: by a hook on a tensor that the
+// replica itself has no way to. On one that it holds, its own parameter or what forward left in a
+// member, the hook would hold the replica for ever.
+at::Tensor Release(const std::shared_ptr<ModuleReplica>& replica, const at::Tensor& output) {
+  if (!output.defined()) return output;
+  if (IsOneOf(replica->buffers, output)) return Release(replica, output.clone());
+  if (!output.requires_grad())
+    return IsOneOf(replica->parameters, output) ? output.variable_data() : output;
+  at::Tensor released = at::alias(output);
+  if (released.requires_grad()) released.register_hook([replica](const at::Tensor&) {});
+  return released;
 }
 
 // An infinity less itself is no number, and would not leave the variable as it was.
@@ -56,7 +70,7 @@ std::vector<at::Tensor> ModuleCall::operator()(const std::vector<at::Tensor>& va
   replica->Bind({values.begin() + num_inputs_, values.end()});
   std::vector<at::Tensor> outputs =
       forward_(*replica->module, {values.begin(), values.begin() + num_inputs_});
-  for (const at::Tensor& output : outputs) Keep(replica, output);
+  for (at::Tensor& output : outputs) output = Release(replica, output);
   if (changes_) AppendChanges(*replica, values, outputs);
   return outputs;
 }

@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/cloneable.h>
 
 #include <memory>
@@ -44,6 +45,75 @@ TEST(ModuleCall, SaysOfATableTheRowsThatChanged) {
 TEST(ModuleCall, SaysNothingOfBuffersWhenNotAsked) {
   const ModuleCall call = CallOf(std::make_shared<TableImpl>(), 1, false);
   EXPECT_EQ(call({at::tensor({1}, at::kLong), at::zeros({4, 2})}).size(), 1u);
+}
+
+/// Counts copies of a module: live ones.
+struct Counted {
+  Counted() { ++live; }
+  Counted(const Counted&) { ++live; }
+  Counted& operator=(const Counted&) = default;
+  ~Counted() { --live; }
+  static inline int live = 0;
+};
+
+/// Returns what it holds: a parameter, a buffer, and a result that stays in a member.
+struct HolderImpl : torch::nn::Cloneable<HolderImpl> {
+  HolderImpl() { reset(); }
+  void reset() override {
+    constant = register_parameter("constant", at::zeros({2}));
+    total = register_buffer("total", at::zeros({2}));
+  }
+  std::vector<at::Tensor> forward(const at::Tensor& x) {
+    product = x * constant;
+    total.add_(product);
+    return {constant, total, product};
+  }
+  Counted counted;
+  at::Tensor constant, total, product;
+};
+
+std::vector<at::Tensor> HolderValues(float constant) {
+  return {at::tensor({2.F, 3.F}), at::full({2}, constant).set_requires_grad(true), at::ones({2})};
+}
+
+void ExpectHolderOutputs(const std::vector<at::Tensor>& outputs, float constant) {
+  EXPECT_TRUE(at::equal(outputs[0], at::full({2}, constant))) << outputs[0];
+  EXPECT_TRUE(at::equal(outputs[1], constant * at::tensor({2.F, 3.F}) + 1)) << outputs[1];
+  EXPECT_TRUE(at::equal(outputs[2], constant * at::tensor({2.F, 3.F}))) << outputs[2];
+}
+
+TEST(ModuleCall, WhatItReturnedOfItsOwnIsNotChangedByTheNextOne) {
+  const ModuleCall call = CallOf(std::make_shared<HolderImpl>(), 1, false);
+  const at::NoGradGuard no_grad;
+  const auto first = call(HolderValues(1));
+  ExpectHolderOutputs(first, 1);
+  ExpectHolderOutputs(call(HolderValues(5)), 5);
+  ExpectHolderOutputs(first, 1);
+}
+
+TEST(ModuleCall, ItsOwnParameterAndBufferAreDifferentiated) {
+  const ModuleCall call = CallOf(std::make_shared<HolderImpl>(), 1, true);
+  const auto values = HolderValues(2);
+  const auto outputs = call(values);
+  ExpectHolderOutputs(outputs, 2);
+  ASSERT_EQ(outputs.size(), 4u);
+  EXPECT_FALSE(outputs[3].requires_grad());
+  for (std::size_t i = 0; i < 3; ++i) ASSERT_TRUE(outputs[i].requires_grad()) << i;
+  const at::Tensor sum = outputs[0].sum() + 10 * outputs[1].sum() + 100 * outputs[2].sum();
+  const auto gradients = torch::autograd::grad({sum}, {values[1]});
+  EXPECT_TRUE(at::equal(gradients[0], 1 + 110 * values[0]));
+}
+
+TEST(ModuleCall, CopiesServeAgainWhateverTheyReturn) {
+  const auto module = std::make_shared<HolderImpl>();
+  const ModuleCall call = CallOf(module, 1, true);
+  {
+    const auto one = call(HolderValues(1));
+    const auto beside = call(HolderValues(2));
+    EXPECT_EQ(Counted::live, 3) << "autograd needs both";
+  }
+  for (int step = 0; step < 5; ++step) ExpectHolderOutputs(call(HolderValues(1)), 1);
+  EXPECT_EQ(Counted::live, 3) << "the module and as many copies as were in use at once";
 }
 
 }  // namespace

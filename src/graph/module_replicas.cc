@@ -33,6 +33,7 @@ void ModuleReplica::Unbind() {
     autograd::set_gradient_edge(parameter, Edge());
     parameter.set_data(at::empty({0}, parameter.options().requires_grad(false)));
   }
+  for (at::Tensor& buffer : buffers) autograd::set_gradient_edge(buffer, Edge());
 }
 
 std::unique_ptr<ModuleReplica> CopyOf(const torch::nn::Module& module) {

@@ -21,7 +21,7 @@ struct ModuleReplica {
   /// Makes parameter i the alias of values[i], gradient included, and buffer j a copy of
   /// values[parameters.size() + j].
   void Bind(const std::vector<at::Tensor>& values);
-  /// Lets go of what the parameters were bound to.
+  /// Lets go of what the parameters were bound to, and of what autograd knows of the buffers.
   void Unbind();
 };
 
