@@ -102,8 +102,9 @@ class Module {
          const std::string& name, const VariableOptions& options);
 
   /// One node that runs forward on a copy of the module as it is now, each part of it in the mode
-  /// that it is in: for both modes, call it once after train() and once after eval(). Ranks of the
-  /// inputs are known; -1 is a dimension of any size. Random numbers (dropout) are drawn from
+  /// that it is in: for both modes, call it once after train() and once after eval(). Ranks and
+  /// dtypes of the inputs are known; -1 is a dimension of any size that forward takes. What it
+  /// returns is found out by running further copies on zeros of several sizes. Random numbers (dropout) are drawn from
   /// libtorch's generator of the process. Empty after an error, which the graph then holds.
   std::vector<Output> operator()(const std::vector<Output>& inputs);
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "graph/module_call.h"
+#include "graph/module_inference.h"
 #include "graph/module_replicas.h"
 
 namespace weir {
@@ -134,61 +135,6 @@ void AddUpdates(Graph& graph, std::span<const at::Tensor> buffers,
   }
 }
 
-// ---- What a forward returns, found out by running it on zeros.
-
-absl::StatusOr<at::Tensor> Zeros(const Output& input, std::int64_t unknown) {
-  if (!input.shape()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the rank of its input '", input.name(), "' is unknown"));
-  }
-  std::vector<std::int64_t> shape = *input.shape();
-  std::ranges::replace(shape, -1, unknown);
-  return at::zeros(shape, input.dtype());
-}
-
-absl::StatusOr<std::vector<at::Tensor>> Probe(const torch::nn::Module& module,
-                                              const ModuleForward& forward,
-                                              const std::vector<Output>& inputs,
-                                              std::int64_t unknown) {
-  std::vector<at::Tensor> zeros;
-  for (const Output& input : inputs) {
-    WEIR_ASSIGN_OR_RETURN(zeros.emplace_back(), Zeros(input, unknown));
-  }
-  std::vector<at::Tensor> outputs;
-  const at::NoGradGuard no_grad;
-  WEIR_RETURN_IF_ERROR(CatchAs(absl::StatusCode::kInvalidArgument, "its forward threw", [&] {
-    const auto copy = module.clone();
-    copy->eval();
-    outputs = forward(*copy, zeros);
-  }));
-  if (outputs.empty()) return absl::InvalidArgumentError("its forward returned nothing");
-  if (!std::ranges::all_of(outputs, [](const at::Tensor& y) { return y.defined(); }))
-    return absl::InvalidArgumentError("its forward returned a tensor that is undefined");
-  return outputs;
-}
-
-// Two sizes in the place of what is unknown; what they change is unknown of the outputs.
-absl::StatusOr<std::vector<OutputInfo>> Infer(const torch::nn::Module& module,
-                                              const ModuleForward& forward,
-                                              const std::vector<Output>& inputs) {
-  WEIR_ASSIGN_OR_RETURN(const auto two, Probe(module, forward, inputs, 2));
-  WEIR_ASSIGN_OR_RETURN(const auto three, Probe(module, forward, inputs, 3));
-  if (two.size() != three.size())
-    return absl::InvalidArgumentError("its forward returns now more, now fewer tensors");
-  std::vector<OutputInfo> infos;
-  for (std::size_t i = 0; i < two.size(); ++i) {
-    OutputInfo info{.dtype = two[i].scalar_type(),
-                    .differentiable = at::isFloatingType(two[i].scalar_type())};
-    if (two[i].dim() == three[i].dim()) {
-      info.shape = two[i].sizes().vec();
-      for (std::size_t d = 0; d < info.shape->size(); ++d)
-        if ((*info.shape)[d] != three[i].size(static_cast<std::int64_t>(d))) (*info.shape)[d] = -1;
-    }
-    infos.push_back(std::move(info));
-  }
-  return infos;
-}
-
 }  // namespace
 
 absl::Status Module::MakeVariables(const VariableOptions& options) {
@@ -229,7 +175,7 @@ std::vector<Output> Module::operator()(const std::vector<Output>& inputs) {
   };
   auto snapshot = Snapshot(*shared_->module, shared_->names, shared_->initial);
   if (!snapshot.ok()) return fail(snapshot.status());
-  auto outputs = Infer(**snapshot, shared_->forward, inputs);
+  auto outputs = graph::InferModule(**snapshot, shared_->forward, inputs);
   if (!outputs.ok()) return fail(outputs.status());
   const std::size_t num_outputs = outputs->size();
   const bool training = AnyInTraining(**snapshot);
