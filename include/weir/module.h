@@ -104,8 +104,14 @@ class Module {
   /// One node that runs forward on a copy of the module as it is now, each part of it in the mode
   /// that it is in: for both modes, call it once after train() and once after eval(). Ranks and
   /// dtypes of the inputs are known; -1 is a dimension of any size that forward takes. What it
-  /// returns is found out by running further copies on zeros of several sizes. Random numbers (dropout) are drawn from
-  /// libtorch's generator of the process. Empty after an error, which the graph then holds.
+  /// returns is found out by running further copies on zeros of several sizes. Empty after an error,
+  /// which the graph then holds.
+  ///
+  /// What forward draws at random (dropout) comes from libtorch's generator of the process, as in
+  /// the plain module; the copies draw nothing. It has no seed of its own for each step, unlike the
+  /// operators of Graph::Aten: forward cannot be given a generator, and to seed the one of the
+  /// process for a step would let no two steps run at a time. So a run repeats its numbers after
+  /// torch::manual_seed if one step is in flight at a time in the process.
   std::vector<Output> operator()(const std::vector<Output>& inputs);
 
   /// Adds to the buffers what the calls with any part in training mode have changed in them, the

@@ -59,7 +59,7 @@ absl::Status CheckNotTied(const std::vector<std::pair<std::string, at::Tensor>>&
 absl::Status CheckCloneable(const torch::nn::Module& module) {
   return CatchAs(absl::StatusCode::kInvalidArgument,
                  "cannot be cloned; derive its class from torch::nn::Cloneable",
-                 [&] { module.clone(); });
+                 [&] { graph::CopyOf(module); });
 }
 
 // That the module still has the tensors that variables were made of.

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "graph/merge_outputs.h"
 #include "graph/module_replicas.h"
+#include "graph/random_state.h"
 
 namespace weir::graph {
 namespace {
@@ -96,6 +97,7 @@ class ModuleProbe {
     copy_->Bind(state);
     std::vector<at::Tensor> zeros;
     for (std::size_t i = 0; i < sizes.size(); ++i) zeros.push_back(at::zeros(sizes[i], dtypes_[i]));
+    const KeptRandomState random_state;
     return forward_(*copy_->module, zeros);
   }
 

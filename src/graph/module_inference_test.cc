@@ -1,6 +1,7 @@
 // What a call of a module says that it returns, and what finding that out leaves as it was.
 #include "graph/module_inference.h"
 
+#include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
@@ -152,6 +153,15 @@ TEST(ModuleInference, LeavesTheModuleAndWhatRunsAsTheyWere) {
   const auto outputs = graph.functions().at(0)(values);
   ASSERT_EQ(outputs.size(), 5u);
   EXPECT_EQ(outputs[1].item<std::int64_t>(), 1) << "the first run of this copy";
+}
+
+TEST(ModuleInference, LeavesTheGeneratorOfTheProcess) {
+  const auto drop = Lambda([](const at::Tensor& x) { return at::dropout(x, 0.5, true); });
+  at::manual_seed(7);
+  const at::Tensor expected = at::rand({3});
+  at::manual_seed(7);
+  EXPECT_EQ(ShapeOf(drop, {-1, 4}), Shape({-1, 4}));
+  EXPECT_TRUE(at::equal(at::rand({3}), expected));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "graph/random_state.h"
+
 namespace weir::graph {
 namespace {
 
@@ -18,6 +20,13 @@ void Alias(at::Tensor& parameter, const at::Tensor& value) {
   autograd::set_gradient_edge(parameter, Edge());
   parameter.set_data(value.detach());
   if (recorded) autograd::set_gradient_edge(parameter, autograd::gradient_edge(value));
+}
+
+// Cloning initialises anew what it then overwrites. How many copies there are is not for those who
+// draw random numbers to notice.
+std::shared_ptr<torch::nn::Module> Clone(const torch::nn::Module& module) {
+  const KeptRandomState state;
+  return module.clone();
 }
 
 }  // namespace
@@ -38,7 +47,7 @@ void ModuleReplica::Unbind() {
 
 std::unique_ptr<ModuleReplica> CopyOf(const torch::nn::Module& module) {
   auto replica = std::make_unique<ModuleReplica>();
-  replica->module = module.clone();
+  replica->module = Clone(module);
   for (at::Tensor& parameter : replica->module->parameters()) {
     parameter.set_requires_grad(false);
     replica->parameters.push_back(parameter);

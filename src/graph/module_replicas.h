@@ -25,8 +25,8 @@ struct ModuleReplica {
   void Unbind();
 };
 
-/// A copy of `module`, each part in the mode (training or evaluation) that it is in. Throws what
-/// clone throws.
+/// A copy of `module`, each part in the mode (training or evaluation) that it is in. Draws no
+/// random numbers, as far as others see. Throws what clone throws.
 std::unique_ptr<ModuleReplica> CopyOf(const torch::nn::Module& module);
 
 /// Thread-safe, as long as nobody changes the prototype.
