@@ -89,8 +89,9 @@ class Module {
  public:
   /// Makes a variable of every parameter, "<name>/<parameter>" with the parameter's value as the
   /// first one, trainable if it requires a gradient, and a non-trainable one of every buffer. The
-  /// scopes around it place them. The module itself is kept but never run: each call takes a copy,
-  /// and every step runs on a copy of that, so M has to be what torch::nn::Module::clone can copy, a torch::nn::Cloneable. Errors
+  /// scopes around it place them; a partitioner is asked of parameters that are no scalars. The
+  /// module itself is kept but never run: each call takes a copy, and every step runs on a copy of
+  /// that, so M has to be what torch::nn::Module::clone can copy, a torch::nn::Cloneable. Errors
   /// are the graph's: a module that cannot be cloned, parameters that share memory.
   template <class M>
   Module(Graph& graph, std::shared_ptr<M> module, const std::string& name = "module",
@@ -104,8 +105,8 @@ class Module {
   /// One node that runs forward on a copy of the module as it is now, each part of it in the mode
   /// that it is in: for both modes, call it once after train() and once after eval(). Ranks and
   /// dtypes of the inputs are known; -1 is a dimension of any size that forward takes. What it
-  /// returns is found out by running further copies on zeros of several sizes. Empty after an error,
-  /// which the graph then holds.
+  /// returns is found out by running further copies on zeros of several sizes. Empty after an
+  /// error, which the graph then holds.
   ///
   /// What forward draws at random (dropout) comes from libtorch's generator of the process, as in
   /// the plain module; the copies draw nothing. It has no seed of its own for each step, unlike the
@@ -115,9 +116,10 @@ class Module {
   std::vector<Output> operator()(const std::vector<Output>& inputs);
 
   /// Adds to the buffers what the calls with any part in training mode have changed in them, the
-  /// running statistics of a batch norm for one: a target beside the training step. Changes of several
-  /// workers add up, like gradients; of tables, from rank 2 on, the rows that changed travel. An
-  /// infinity stays, but nothing leads from it to another value. Buffers of bools stay as they are.
+  /// running statistics of a batch norm for one: a target beside the training step. Changes of
+  /// several workers add up, like gradients; of tables, from rank 2 on, the rows that changed
+  /// travel. An infinity stays, but nothing leads from it to another value. Buffers of bools stay
+  /// as they are.
   Operation updates();
 
   /// Every parameter and buffer, to be fetched and given to Load.

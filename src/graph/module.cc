@@ -145,7 +145,9 @@ absl::Status Module::MakeVariables(const VariableOptions& options) {
   for (std::size_t i = 0; i < state.size(); ++i) {
     const auto& [name, value] = state[i];
     VariableOptions own = options;
-    own.trainable = options.trainable && i < shared_->num_parameters && value.requires_grad();
+    const bool is_parameter = i < shared_->num_parameters;
+    own.trainable = options.trainable && is_parameter && value.requires_grad();
+    if (!is_parameter || value.dim() == 0) own.partitioner = nullptr;
     shared_->names.push_back(name);
     shared_->initial.push_back(value.detach().clone());
     shared_->variables.push_back(shared_->graph->Variable(

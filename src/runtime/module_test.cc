@@ -21,12 +21,14 @@
 #include "runtime/cluster_testing.h"
 #include "weir/device_setter.h"
 #include "weir/ops.h"
+#include "weir/partitioner.h"
 #include "weir/strategy.h"
 
 namespace weir::runtime {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr double kRate = 0.1;
 
@@ -79,11 +81,11 @@ void TrainPlainly(NetImpl& net, int steps) {
 
 /// The module's variables over two ps tasks, its loss on worker 0.
 struct Model {
-  explicit Model(const std::shared_ptr<NetImpl>& net)
+  explicit Model(const std::shared_ptr<NetImpl>& net, const VariableOptions& options = {})
       : scope(graph, ReplicaDeviceSetter({.ps_tasks = 2, .worker_device = "/job:worker/task:0"})),
         inputs(graph.Placeholder("inputs", at::kFloat, {-1, 6})),
         labels(graph.Placeholder("labels", at::kLong, {-1})),
-        module(graph, net, "net"),
+        module(graph, net, "net", options),
         logits(module({inputs})[0]),
         loss(ops::cross_entropy_loss(logits, labels)),
         train(NewAsyncStrategy()->Minimize(Sgd{.learning_rate = kRate}, loss)),
@@ -222,6 +224,25 @@ TEST_F(ModuleTest, WhatIsDoneToTheModuleAfterACallIsNotSeenByIt) {
   const auto plain = MakeNet(true);
   plain->forward(Inputs(0));
   EXPECT_TRUE(at::allclose(net->norm->running_mean, plain->norm->running_mean, 1e-5, 1e-6));
+}
+
+TEST_F(ModuleTest, ParametersAreCutByAPartitionerAndBuffersStayWhole) {
+  constexpr int kSteps = 3;
+  const auto plain = MakeNet(true);
+  TrainPlainly(*plain, kSteps);
+  const auto net = MakeNet(true);
+  const Model model(net, {.partitioner = FixedSizePartitioner(2)});
+  ASSERT_TRUE(model.graph.status().ok()) << model.graph.status();
+  Session session = Open(model.graph);
+  const auto plan = session.DumpPlan({}, model.module.state());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(*plan, HasSubstr("net/first.weight/part_1"));
+  EXPECT_THAT(*plan, Not(HasSubstr("net/norm.running_mean/part_1")));
+  for (int step = 0; step < kSteps; ++step) ASSERT_TRUE(model.Step(session, step).ok());
+  ASSERT_TRUE(model.Load(session).ok());
+  EXPECT_EQ(net->norm->num_batches_tracked.item<std::int64_t>(), kSteps);
+  EXPECT_TRUE(at::allclose(net->norm->running_var, plain->norm->running_var, 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(net->first->weight, plain->first->weight, 1e-5, 1e-6));
 }
 
 TEST_F(ModuleTest, AFrozenParameterStays) {
