@@ -89,8 +89,9 @@ class Module {
  public:
   /// Makes a variable of every parameter, "<name>/<parameter>" with the parameter's value as the
   /// first one, trainable if it requires a gradient, and a non-trainable one of every buffer. The
-  /// scopes around it place them. The module itself is kept but never run: every step runs on a
-  /// copy, so M has to be what torch::nn::Module::clone can copy, a torch::nn::Cloneable. Errors
+  /// scopes around it place them; a partitioner is asked of parameters that are no scalars. The
+  /// module itself is kept but never run: each call takes a copy, and every step runs on a copy of
+  /// that, so M has to be what torch::nn::Module::clone can copy, a torch::nn::Cloneable. Errors
   /// are the graph's: a module that cannot be cloned, parameters that share memory.
   template <class M>
   Module(Graph& graph, std::shared_ptr<M> module, const std::string& name = "module",
@@ -101,15 +102,24 @@ class Module {
   Module(Graph& graph, std::shared_ptr<torch::nn::Module> module, ModuleForward forward,
          const std::string& name, const VariableOptions& options);
 
-  /// One node that runs forward, in training or evaluation mode as the module is in now: for both,
-  /// call it once after train() and once after eval(). Ranks of the inputs are known; -1 is a
-  /// dimension of any size. Random numbers (dropout) are drawn from libtorch's generator of the
-  /// process. Empty after an error, which the graph then holds.
+  /// One node that runs forward on a copy of the module as it is now, each part of it in the mode
+  /// that it is in: for both modes, call it once after train() and once after eval(). Ranks and
+  /// dtypes of the inputs are known; -1 is a dimension of any size that forward takes. What it
+  /// returns is found out by running further copies on zeros of several sizes. Empty after an
+  /// error, which the graph then holds.
+  ///
+  /// What forward draws at random (dropout) comes from libtorch's generator of the process, as in
+  /// the plain module; the copies draw nothing. It has no seed of its own for each step, unlike the
+  /// operators of Graph::Aten: forward cannot be given a generator, and to seed the one of the
+  /// process for a step would let no two steps run at a time. So a run repeats its numbers after
+  /// torch::manual_seed if one step is in flight at a time in the process.
   std::vector<Output> operator()(const std::vector<Output>& inputs);
 
-  /// Adds to the buffers what the calls in training mode have changed in them, the running
-  /// statistics of a batch norm for one: a target beside the training step. Changes of several
-  /// workers add up, like gradients. Buffers of bools stay as they are.
+  /// Adds to the buffers what the calls with any part in training mode have changed in them, the
+  /// running statistics of a batch norm for one: a target beside the training step. Changes of
+  /// several workers add up, like gradients; of tables, from rank 2 on, the rows that changed
+  /// travel. An infinity stays, but nothing leads from it to another value. Buffers of bools stay
+  /// as they are.
   Operation updates();
 
   /// Every parameter and buffer, to be fetched and given to Load.

@@ -36,6 +36,8 @@ enum class RowLayout : std::uint8_t {
   kMod = 1,  // row r in slice r mod slices: spreads the frequent ids of a sorted vocabulary. Axis 0
 };
 
+// More than 16,384 slices are InvalidArgument for all of these.
+
 /// min(num_shards, dim) slices. TensorFlow's fixed_size_partitioner.
 Partitioner FixedSizePartitioner(int num_shards, int axis = 0);
 
@@ -44,13 +46,14 @@ Partitioner FixedSizePartitioner(int num_shards, int axis = 0);
 Partitioner VariableAxisSizePartitioner(std::int64_t max_shard_bytes, int axis = 0,
                                         int max_shards = 0);
 
-/// As many slices as have `min_slice_bytes` each, at least 1, at most `max_partitions`.
-/// TensorFlow's min_max_variable_partitioner.
+/// One slice for every `min_slice_bytes` begun, so that slices have from half of that up; at most
+/// `max_partitions` and the dimension, at least 1. TensorFlow's min_max_variable_partitioner.
 Partitioner MinMaxPartitioner(int max_partitions = 1, int axis = 0,
                               std::int64_t min_slice_bytes = 256 << 10);
 
 /// For variables spread over `ps_tasks` by bytes: what is large goes to all of them in equal parts,
-/// what is small stays whole. MinMaxPartitioner along axis 0 with slices of 4 MiB and more.
+/// what has no more than `min_slice_bytes` stays whole. MinMaxPartitioner along axis 0: 5 MiB
+/// become two slices of 2.5.
 Partitioner AutoPartitioner(int ps_tasks, std::int64_t min_slice_bytes = 4 << 20);
 
 }  // namespace weir

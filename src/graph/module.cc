@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "graph/module_call.h"
+#include "graph/module_inference.h"
 #include "graph/module_replicas.h"
 
 namespace weir {
@@ -17,7 +20,8 @@ struct Module::Shared {
   std::shared_ptr<torch::nn::Module> module;
   ModuleForward forward;
   std::string name;
-  std::vector<std::string> names = {};  // of parameters, then buffers
+  std::vector<std::string> names = {};   // of parameters, then buffers
+  std::vector<at::Tensor> initial = {};  // values of the variables, shared with the graph
   std::vector<Variable> variables = {};
   std::size_t num_parameters = 0;
   std::vector<Operation> updates = {};
@@ -25,7 +29,8 @@ struct Module::Shared {
 
 namespace {
 
-using graph::ModuleReplica;
+using graph::BufferChange;
+using graph::ModuleCall;
 using graph::ModuleReplicas;
 
 std::vector<std::pair<std::string, at::Tensor>> StateOf(const torch::nn::Module& module,
@@ -54,112 +59,80 @@ absl::Status CheckNotTied(const std::vector<std::pair<std::string, at::Tensor>>&
 absl::Status CheckCloneable(const torch::nn::Module& module) {
   return CatchAs(absl::StatusCode::kInvalidArgument,
                  "cannot be cloned; derive its class from torch::nn::Cloneable",
-                 [&] { module.clone(); });
+                 [&] { graph::CopyOf(module); });
 }
 
-// What a buffer has become less what it was; a bool buffer has no difference.
-bool HasDelta(at::ScalarType buffer) {
-  return buffer != at::kBool;
-}
-
-// One call of a module, as a function of its inputs, parameters and buffers; what it returns is
-// followed by the changes of the buffers, in training.
-class Call {
- public:
-  Call(std::shared_ptr<ModuleReplicas> replicas, ModuleForward forward, std::size_t num_inputs,
-       bool training)
-      : replicas_(std::move(replicas)),
-        forward_(std::move(forward)),
-        num_inputs_(static_cast<std::ptrdiff_t>(num_inputs)),
-        training_(training) {}
-
-  std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& values) const {
-    const std::shared_ptr<ModuleReplica> replica = replicas_->Take();
-    const std::vector<at::Tensor> state(values.begin() + num_inputs_, values.end());
-    replica->Bind(state);
-    std::vector<at::Tensor> outputs =
-        forward_(*replica->module, {values.begin(), values.begin() + num_inputs_});
-    for (const at::Tensor& output : outputs) Keep(replica, output);
-    if (training_) AppendDeltas(*replica, state, outputs);
-    return outputs;
-  }
-
- private:
-  // Autograd has saved tensors of the replica for the way back.
-  static void Keep(const std::shared_ptr<ModuleReplica>& replica, const at::Tensor& output) {
-    if (output.defined() && output.requires_grad())
-      output.register_hook([replica](const at::Tensor&) {});
-  }
-
-  static void AppendDeltas(const ModuleReplica& replica, const std::vector<at::Tensor>& state,
-                           std::vector<at::Tensor>& outputs) {
-    for (std::size_t i = 0; i < replica.buffers.size(); ++i) {
-      const at::Tensor& buffer = replica.buffers[i];
-      if (!HasDelta(buffer.scalar_type())) continue;
-      const at::NoGradGuard no_grad;
-      outputs.push_back(at::sub(buffer, state[replica.parameters.size() + i]));
-    }
-  }
-
-  const std::shared_ptr<ModuleReplicas> replicas_;
-  const ModuleForward forward_;
-  const std::ptrdiff_t num_inputs_;
-  const bool training_;
-};
-
-// ---- What a forward returns, found out by running it on zeros.
-
-absl::StatusOr<at::Tensor> Zeros(const Output& input, std::int64_t unknown) {
-  if (!input.shape()) {
+// That the module still has the tensors that variables were made of.
+absl::Status CheckUnchanged(const torch::nn::Module& module, const std::vector<std::string>& names,
+                            const std::vector<at::Tensor>& values) {
+  std::size_t num_parameters = 0;
+  const auto state = StateOf(module, num_parameters);
+  const auto is_same = [](const auto& now, const auto& name, const at::Tensor& value) {
+    return now.first == name && now.second.sizes() == value.sizes();
+  };
+  for (std::size_t i = 0; i < std::max(state.size(), names.size()); ++i) {
+    if (i < state.size() && i < names.size() && is_same(state[i], names[i], values[i])) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("the rank of its input '", input.name(), "' is unknown"));
+        absl::StrCat("'", i < names.size() ? names[i] : state[i].first,
+                     "' has been added, taken away or given another shape since the variables were "
+                     "made: make a weir::Module of the module as it is now"));
   }
-  std::vector<std::int64_t> shape = *input.shape();
-  std::ranges::replace(shape, -1, unknown);
-  return at::zeros(shape, input.dtype());
+  return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<at::Tensor>> Probe(const torch::nn::Module& module,
-                                              const ModuleForward& forward,
-                                              const std::vector<Output>& inputs,
-                                              std::int64_t unknown) {
-  std::vector<at::Tensor> zeros;
-  for (const Output& input : inputs) {
-    WEIR_ASSIGN_OR_RETURN(zeros.emplace_back(), Zeros(input, unknown));
-  }
-  std::vector<at::Tensor> outputs;
-  const at::NoGradGuard no_grad;
-  WEIR_RETURN_IF_ERROR(CatchAs(absl::StatusCode::kInvalidArgument, "its forward threw", [&] {
-    const auto copy = module.clone();
-    copy->eval();
-    outputs = forward(*copy, zeros);
-  }));
-  if (outputs.empty()) return absl::InvalidArgumentError("its forward returned nothing");
-  if (!std::ranges::all_of(outputs, [](const at::Tensor& y) { return y.defined(); }))
-    return absl::InvalidArgumentError("its forward returned a tensor that is undefined");
-  return outputs;
+// The module as it is at a call, for good: what its owner does to it later is not for the steps to
+// see. Its parameters take no memory, since they are the graph's own initial values.
+absl::StatusOr<std::shared_ptr<const torch::nn::Module>> Snapshot(
+    const torch::nn::Module& module, const std::vector<std::string>& names,
+    const std::vector<at::Tensor>& initial) {
+  WEIR_RETURN_IF_ERROR(CheckUnchanged(module, names, initial));
+  std::unique_ptr<graph::ModuleReplica> copy;
+  WEIR_RETURN_IF_ERROR(CatchAs(absl::StatusCode::kInvalidArgument, "cannot be cloned",
+                               [&] { copy = graph::CopyOf(module); }));
+  copy->Bind(initial);
+  return copy->module;
 }
 
-// Two sizes in the place of what is unknown; what they change is unknown of the outputs.
-absl::StatusOr<std::vector<OutputInfo>> Infer(const torch::nn::Module& module,
-                                              const ModuleForward& forward,
-                                              const std::vector<Output>& inputs) {
-  WEIR_ASSIGN_OR_RETURN(const auto two, Probe(module, forward, inputs, 2));
-  WEIR_ASSIGN_OR_RETURN(const auto three, Probe(module, forward, inputs, 3));
-  if (two.size() != three.size())
-    return absl::InvalidArgumentError("its forward returns now more, now fewer tensors");
-  std::vector<OutputInfo> infos;
-  for (std::size_t i = 0; i < two.size(); ++i) {
-    OutputInfo info{.dtype = two[i].scalar_type(),
-                    .differentiable = at::isFloatingType(two[i].scalar_type())};
-    if (two[i].dim() == three[i].dim()) {
-      info.shape = two[i].sizes().vec();
-      for (std::size_t d = 0; d < info.shape->size(); ++d)
-        if ((*info.shape)[d] != three[i].size(static_cast<std::int64_t>(d))) (*info.shape)[d] = -1;
+// A frozen batch norm is in evaluation mode in the midst of a net in training, and the other way
+// round.
+bool AnyInTraining(const torch::nn::Module& module) {
+  return module.is_training() || std::ranges::any_of(module.children(), [](const auto& child) {
+           return AnyInTraining(*child);
+         });
+}
+
+// What a ModuleCall returns for the changes of the buffers.
+void AppendChanges(std::span<const at::Tensor> buffers, std::vector<OutputInfo>& outputs) {
+  for (const at::Tensor& buffer : buffers) {
+    std::vector<std::int64_t> shape = buffer.sizes().vec();
+    const BufferChange change = graph::ChangeOf(buffer);
+    if (change == BufferChange::kNone) continue;
+    if (change == BufferChange::kRows) {
+      shape[0] = -1;
+      outputs.push_back({.dtype = at::kLong, .shape = std::vector<std::int64_t>{-1}});
     }
-    infos.push_back(std::move(info));
+    outputs.push_back({.dtype = buffer.scalar_type(), .shape = std::move(shape)});
   }
-  return infos;
+}
+
+// Operations that add it to the variables of the buffers.
+void AddUpdates(Graph& graph, std::span<const at::Tensor> buffers,
+                std::span<const Variable> variables, std::span<const Output> changes,
+                std::vector<Operation>& updates) {
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    switch (graph::ChangeOf(buffers[i])) {
+      case BufferChange::kNone:
+        break;
+      case BufferChange::kSum:
+        updates.push_back(graph.AssignAdd(variables[i], changes[next++]));
+        break;
+      case BufferChange::kRows:
+        updates.push_back(graph.ScatterAdd(variables[i], changes[next], changes[next + 1]));
+        next += 2;
+        break;
+    }
+  }
 }
 
 }  // namespace
@@ -172,10 +145,13 @@ absl::Status Module::MakeVariables(const VariableOptions& options) {
   for (std::size_t i = 0; i < state.size(); ++i) {
     const auto& [name, value] = state[i];
     VariableOptions own = options;
-    own.trainable = options.trainable && i < shared_->num_parameters && value.requires_grad();
+    const bool is_parameter = i < shared_->num_parameters;
+    own.trainable = options.trainable && is_parameter && value.requires_grad();
+    if (!is_parameter || value.dim() == 0) own.partitioner = nullptr;
     shared_->names.push_back(name);
-    shared_->variables.push_back(shared_->graph->Variable(absl::StrCat(shared_->name, "/", name),
-                                                          FromTensor(value.detach().clone()), own));
+    shared_->initial.push_back(value.detach().clone());
+    shared_->variables.push_back(shared_->graph->Variable(
+        absl::StrCat(shared_->name, "/", name), FromTensor(shared_->initial.back()), own));
   }
   return absl::OkStatus();
 }
@@ -195,32 +171,30 @@ Module::Module(Graph& graph, std::shared_ptr<torch::nn::Module> module, ModuleFo
 std::vector<Output> Module::operator()(const std::vector<Output>& inputs) {
   if (shared_->module == nullptr) return {};
   Graph& graph = *shared_->graph;
-  const torch::nn::Module& module = *shared_->module;
-  auto outputs = Infer(module, shared_->forward, inputs);
-  if (!outputs.ok()) {
-    graph.AddError(Annotate(outputs.status(), absl::StrCat("module '", shared_->name, "'")));
-    return {};
-  }
+  const auto fail = [&](const absl::Status& why) {
+    graph.AddError(Annotate(why, absl::StrCat("module '", shared_->name, "'")));
+    return std::vector<Output>();
+  };
+  auto snapshot = Snapshot(*shared_->module, shared_->names, shared_->initial);
+  if (!snapshot.ok()) return fail(snapshot.status());
+  auto outputs = graph::InferModule(**snapshot, shared_->forward, inputs);
+  if (!outputs.ok()) return fail(outputs.status());
   const std::size_t num_outputs = outputs->size();
-  const bool training = module.is_training();
+  const bool training = AnyInTraining(**snapshot);
+  const std::span<const at::Tensor> buffers =
+      std::span(shared_->initial).subspan(shared_->num_parameters);
+  if (training) AppendChanges(buffers, *outputs);
   std::vector<Output> values = inputs;
-  std::vector<Variable> changed;
-  for (std::size_t i = 0; i < shared_->variables.size(); ++i) {
-    const Variable& variable = shared_->variables[i];
-    values.push_back(variable.read());
-    const bool is_changed =
-        training && i >= shared_->num_parameters && HasDelta(variable.read().dtype());
-    if (!is_changed) continue;
-    changed.push_back(variable);
-    outputs->push_back({.dtype = variable.read().dtype(), .shape = variable.read().shape()});
-  }
-  auto replicas = std::make_shared<ModuleReplicas>(shared_->module, training);
+  for (const Variable& variable : shared_->variables) values.push_back(variable.read());
+  auto replicas = std::make_shared<ModuleReplicas>(*std::move(snapshot));
   std::vector<Output> all =
-      graph.Function(Call(std::move(replicas), shared_->forward, inputs.size(), training), values,
-                     *std::move(outputs), shared_->name);
-  for (std::size_t i = 0; i < changed.size() && num_outputs + i < all.size(); ++i)
-    shared_->updates.push_back(graph.AssignAdd(changed[i], all[num_outputs + i]));
-  all.resize(std::min(all.size(), num_outputs));
+      graph.Function(ModuleCall(std::move(replicas), shared_->forward, inputs.size(), training),
+                     values, *std::move(outputs), shared_->name);
+  if (training) {
+    AddUpdates(graph, buffers, std::span(shared_->variables).subspan(shared_->num_parameters),
+               std::span(all).subspan(num_outputs), shared_->updates);
+  }
+  all.resize(num_outputs);
   return all;
 }
 

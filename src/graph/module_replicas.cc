@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "graph/random_state.h"
+
 namespace weir::graph {
 namespace {
 
@@ -20,6 +22,13 @@ void Alias(at::Tensor& parameter, const at::Tensor& value) {
   if (recorded) autograd::set_gradient_edge(parameter, autograd::gradient_edge(value));
 }
 
+// Cloning initialises anew what it then overwrites. How many copies there are is not for those who
+// draw random numbers to notice.
+std::shared_ptr<torch::nn::Module> Clone(const torch::nn::Module& module) {
+  const KeptRandomState state;
+  return module.clone();
+}
+
 }  // namespace
 
 void ModuleReplica::Bind(const std::vector<at::Tensor>& values) {
@@ -33,6 +42,18 @@ void ModuleReplica::Unbind() {
     autograd::set_gradient_edge(parameter, Edge());
     parameter.set_data(at::empty({0}, parameter.options().requires_grad(false)));
   }
+  for (at::Tensor& buffer : buffers) autograd::set_gradient_edge(buffer, Edge());
+}
+
+std::unique_ptr<ModuleReplica> CopyOf(const torch::nn::Module& module) {
+  auto replica = std::make_unique<ModuleReplica>();
+  replica->module = Clone(module);
+  for (at::Tensor& parameter : replica->module->parameters()) {
+    parameter.set_requires_grad(false);
+    replica->parameters.push_back(parameter);
+  }
+  for (const at::Tensor& buffer : replica->module->buffers()) replica->buffers.push_back(buffer);
+  return replica;
 }
 
 std::shared_ptr<ModuleReplica> ModuleReplicas::Take() {
@@ -44,22 +65,10 @@ std::shared_ptr<ModuleReplica> ModuleReplicas::Take() {
       idle_.pop_back();
     }
   }
-  if (replica == nullptr) replica = Make();
+  if (replica == nullptr) replica = CopyOf(*prototype_);
   return {replica.release(), [home = shared_from_this()](ModuleReplica* used) {
             home->Return(std::unique_ptr<ModuleReplica>(used));
           }};
-}
-
-std::unique_ptr<ModuleReplica> ModuleReplicas::Make() const {
-  auto replica = std::make_unique<ModuleReplica>();
-  replica->module = prototype_->clone();
-  replica->module->train(training_);
-  for (at::Tensor& parameter : replica->module->parameters()) {
-    parameter.set_requires_grad(false);
-    replica->parameters.push_back(parameter);
-  }
-  for (const at::Tensor& buffer : replica->module->buffers()) replica->buffers.push_back(buffer);
-  return replica;
 }
 
 void ModuleReplicas::Return(std::unique_ptr<ModuleReplica> replica) {

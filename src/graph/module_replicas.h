@@ -21,25 +21,27 @@ struct ModuleReplica {
   /// Makes parameter i the alias of values[i], gradient included, and buffer j a copy of
   /// values[parameters.size() + j].
   void Bind(const std::vector<at::Tensor>& values);
-  /// Lets go of what the parameters were bound to.
+  /// Lets go of what the parameters were bound to, and of what autograd knows of the buffers.
   void Unbind();
 };
 
-/// Thread-safe.
+/// A copy of `module`, each part in the mode (training or evaluation) that it is in. Draws no
+/// random numbers, as far as others see. Throws what clone throws.
+std::unique_ptr<ModuleReplica> CopyOf(const torch::nn::Module& module);
+
+/// Thread-safe, as long as nobody changes the prototype.
 class ModuleReplicas : public std::enable_shared_from_this<ModuleReplicas> {
  public:
-  ModuleReplicas(std::shared_ptr<const torch::nn::Module> prototype, bool training)
-      : prototype_(std::move(prototype)), training_(training) {}
+  explicit ModuleReplicas(std::shared_ptr<const torch::nn::Module> prototype)
+      : prototype_(std::move(prototype)) {}
 
   /// A copy that nobody else uses until the last pointer to it is gone. Throws what clone throws.
   std::shared_ptr<ModuleReplica> Take();
 
  private:
-  std::unique_ptr<ModuleReplica> Make() const;
   void Return(std::unique_ptr<ModuleReplica> replica);
 
   const std::shared_ptr<const torch::nn::Module> prototype_;
-  const bool training_;
   Mutex mutex_;
   std::vector<std::unique_ptr<ModuleReplica>> idle_ WEIR_GUARDED_BY(mutex_);
 };

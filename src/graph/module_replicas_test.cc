@@ -1,5 +1,6 @@
 #include "graph/module_replicas.h"
 
+#include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
@@ -26,7 +27,7 @@ std::vector<at::Tensor> Weights(double value) {
 }
 
 std::shared_ptr<ModuleReplicas> LinearReplicas() {
-  return std::make_shared<ModuleReplicas>(std::make_shared<torch::nn::LinearImpl>(2, 1), true);
+  return std::make_shared<ModuleReplicas>(std::make_shared<torch::nn::LinearImpl>(2, 1));
 }
 
 TEST(ModuleReplicas, OnesInUseDoNotSeeEachOther) {
@@ -66,6 +67,16 @@ TEST(ModuleReplicas, OneThatIsFreeServesAgainAndHoldsNothing) {
   const at::Tensor y = Forward(*again, Row(1, 2));
   EXPECT_EQ(y.item<double>(), 9);
   EXPECT_FALSE(y.requires_grad());
+}
+
+TEST(ModuleReplicas, MakingThemLeavesTheGeneratorOfTheProcess) {
+  const auto replicas = LinearReplicas();
+  at::manual_seed(7);
+  const at::Tensor expected = at::rand({3});
+  at::manual_seed(7);
+  const auto first = replicas->Take();
+  const auto second = replicas->Take();
+  EXPECT_TRUE(at::equal(at::rand({3}), expected));
 }
 
 }  // namespace

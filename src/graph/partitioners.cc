@@ -9,6 +9,10 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
+// Each slice is a variable with nodes of its own, on some task. More of them than this are a
+// mistake in units.
+constexpr std::int64_t kSlicesMax = 1 << 14;
+
 absl::Status CheckAxis(const Dims& shape, int axis) {
   if (axis >= 0 && axis < static_cast<int>(shape.size())) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -33,9 +37,14 @@ std::int64_t BytesOfSlice(const Dims& shape, at::ScalarType dtype, int axis) {
   return bytes;
 }
 
-Slicing Within(std::int64_t count, const Dims& shape, int axis) {
-  const std::int64_t dim = shape[static_cast<std::size_t>(axis)];
-  return {.count = static_cast<int>(std::max<std::int64_t>(1, std::min(count, dim))), .axis = axis};
+absl::StatusOr<Slicing> Within(std::int64_t count, const Dims& shape, int axis) {
+  count = std::max<std::int64_t>(1, std::min(count, shape[static_cast<std::size_t>(axis)]));
+  if (count > kSlicesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("would be cut into ", count, " slices along axis ", axis, ", more than ",
+                     kSlicesMax, ": ask for larger slices or for fewer of them"));
+  }
+  return Slicing{.count = static_cast<int>(count), .axis = axis};
 }
 
 }  // namespace

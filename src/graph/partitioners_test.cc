@@ -82,6 +82,20 @@ TEST(Partitioners, RefuseWhatIsNotPositive) {
   }
 }
 
+TEST(Partitioners, RefuseMoreSlicesThanAGraphCanHold) {
+  const Dims huge = {5'000'000'000};
+  for (const Partitioner& partitioner :
+       {VariableAxisSizePartitioner(1), FixedSizePartitioner(1 << 30),
+        MinMaxPartitioner(1 << 30, 0, 1)}) {
+    const absl::Status status = partitioner(huge, at::kFloat).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_NE(status.message().find("slices along axis 0"), std::string::npos) << status;
+  }
+  const absl::Status status = VariableAxisSizePartitioner(1)(huge, at::kFloat).status();
+  EXPECT_NE(status.message().find("5000000000 slices"), std::string::npos) << status;
+  EXPECT_EQ(FixedSizePartitioner(1 << 14)(huge, at::kFloat)->count, 1 << 14);
+}
+
 TEST(Partitioners, AnErrorIsOneOfTheGraphAndNamesTheVariable) {
   Graph graph;
   graph.Variable("w", Zeros({4, 4}), {.partitioner = FixedSizePartitioner(2, 7)});

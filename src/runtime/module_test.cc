@@ -11,6 +11,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -20,12 +21,14 @@
 #include "runtime/cluster_testing.h"
 #include "weir/device_setter.h"
 #include "weir/ops.h"
+#include "weir/partitioner.h"
 #include "weir/strategy.h"
 
 namespace weir::runtime {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr double kRate = 0.1;
 
@@ -78,11 +81,11 @@ void TrainPlainly(NetImpl& net, int steps) {
 
 /// The module's variables over two ps tasks, its loss on worker 0.
 struct Model {
-  explicit Model(const std::shared_ptr<NetImpl>& net)
+  explicit Model(const std::shared_ptr<NetImpl>& net, const VariableOptions& options = {})
       : scope(graph, ReplicaDeviceSetter({.ps_tasks = 2, .worker_device = "/job:worker/task:0"})),
         inputs(graph.Placeholder("inputs", at::kFloat, {-1, 6})),
         labels(graph.Placeholder("labels", at::kLong, {-1})),
-        module(graph, net, "net"),
+        module(graph, net, "net", options),
         logits(module({inputs})[0]),
         loss(ops::cross_entropy_loss(logits, labels)),
         train(NewAsyncStrategy()->Minimize(Sgd{.learning_rate = kRate}, loss)),
@@ -184,6 +187,64 @@ TEST_F(ModuleTest, ACallInEvaluationModeReadsTheBuffersAndLeavesThem) {
   EXPECT_TRUE(at::equal((*got)[0], net->forward(Inputs(7))));
 }
 
+TEST_F(ModuleTest, ACallKeepsTheModeOfEachPart) {
+  const auto net = MakeNet(true);
+  net->norm->eval();
+  const Model model(net);
+  Session session = Open(model.graph);
+  net->eval();
+  const at::Tensor plain = at::cross_entropy_loss(net->forward(Inputs(0)), Labels(0)).detach();
+  const auto result = model.Step(session, 0);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(at::equal((*result)[0], plain)) << "by the running statistics, not the minibatch's";
+  ASSERT_TRUE(model.Load(session).ok());
+  EXPECT_EQ(net->norm->num_batches_tracked.item<std::int64_t>(), 0);
+}
+
+TEST_F(ModuleTest, APartInTrainingChangesItsBuffersUnderAWholeInEvaluationMode) {
+  const auto net = MakeNet(true);
+  net->eval();
+  net->norm->train();
+  const Model model(net);
+  Session session = Open(model.graph);
+  ASSERT_TRUE(model.Step(session, 0).ok());
+  ASSERT_TRUE(model.Load(session).ok());
+  EXPECT_EQ(net->norm->num_batches_tracked.item<std::int64_t>(), 1);
+}
+
+TEST_F(ModuleTest, WhatIsDoneToTheModuleAfterACallIsNotSeenByIt) {
+  const auto net = MakeNet(true);
+  const Model model(net);
+  net->eval();
+  net->norm = torch::nn::BatchNorm1d(torch::nn::BatchNormOptions(5).momentum(1.0));
+  net->replace_module("norm", net->norm);
+  Session session = Open(model.graph);
+  ASSERT_TRUE(model.Step(session, 0).ok());
+  ASSERT_TRUE(model.Load(session).ok());
+  const auto plain = MakeNet(true);
+  plain->forward(Inputs(0));
+  EXPECT_TRUE(at::allclose(net->norm->running_mean, plain->norm->running_mean, 1e-5, 1e-6));
+}
+
+TEST_F(ModuleTest, ParametersAreCutByAPartitionerAndBuffersStayWhole) {
+  constexpr int kSteps = 3;
+  const auto plain = MakeNet(true);
+  TrainPlainly(*plain, kSteps);
+  const auto net = MakeNet(true);
+  const Model model(net, {.partitioner = FixedSizePartitioner(2)});
+  ASSERT_TRUE(model.graph.status().ok()) << model.graph.status();
+  Session session = Open(model.graph);
+  const auto plan = session.DumpPlan({}, model.module.state());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(*plan, HasSubstr("net/first.weight/part_1"));
+  EXPECT_THAT(*plan, Not(HasSubstr("net/norm.running_mean/part_1")));
+  for (int step = 0; step < kSteps; ++step) ASSERT_TRUE(model.Step(session, step).ok());
+  ASSERT_TRUE(model.Load(session).ok());
+  EXPECT_EQ(net->norm->num_batches_tracked.item<std::int64_t>(), kSteps);
+  EXPECT_TRUE(at::allclose(net->norm->running_var, plain->norm->running_var, 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(net->first->weight, plain->first->weight, 1e-5, 1e-6));
+}
+
 TEST_F(ModuleTest, AFrozenParameterStays) {
   const auto net = MakeNet(false);
   net->first->weight.set_requires_grad(false);
@@ -218,6 +279,54 @@ TEST_F(ModuleTest, TwoCallsInOneLossAddTheirGradients) {
     const at::Tensor expected = plain->parameters()[i].detach() - kRate * gradients[i];
     EXPECT_TRUE(at::allclose((*values)[i], expected, 1e-5, 1e-6)) << i;
   }
+}
+
+/// Buffers of several kinds; what a training step does to each shows in its value.
+struct BuffersImpl : torch::nn::Cloneable<BuffersImpl> {
+  BuffersImpl() { reset(); }
+  void reset() override {
+    mask = register_buffer("mask", at::full({3, 3}, -kInfinity).triu(1));
+    edge = register_buffer("edge", at::tensor({-kInfinity, 0.F, kInfinity}));
+    table = register_buffer("table", at::arange(8, at::kFloat).reshape({4, 2}));
+    counts = register_buffer("counts", at::zeros({2, 3}, at::kInt));
+    seen = register_buffer("seen", at::zeros({2}, at::kBool));
+  }
+  at::Tensor forward(const at::Tensor& x) {
+    if (is_training()) {
+      table.select(0, 2).add_(1);
+      counts.add_(at::arange(3, at::kInt));
+      edge.select(0, 1).add_(1);
+      seen.fill_(true);
+    }
+    return at::softmax(x + mask, 1);
+  }
+  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  at::Tensor mask, edge, table, counts, seen;
+};
+
+TEST_F(ModuleTest, BuffersKeepInfinitiesAndAddUpWhatChanges) {
+  const auto net = std::make_shared<BuffersImpl>();
+  Graph graph;
+  const DeviceScope scope(graph, ReplicaDeviceSetter({.ps_tasks = 2}));
+  Module module(graph, net, "net");
+  const Output y = module({graph.Const(at::zeros({3, 3}))})[0];
+  const Operation updates = module.updates();
+  Session session = Open(graph);
+  for (int step = 0; step < 3; ++step) {
+    const auto result = session.Run({}, {y}, {updates});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ((*result)[0][0][0].item<double>(), 1) << "a step that sees one token only";
+  }
+  const auto values = session.Run({}, module.state());
+  ASSERT_TRUE(values.ok()) << values.status();
+  ASSERT_TRUE(module.Load(values->fetches).ok());
+  const BuffersImpl fresh;
+  EXPECT_TRUE(at::equal(net->mask, fresh.mask));
+  EXPECT_TRUE(at::equal(net->edge, fresh.edge + at::tensor({0, 3, 0})));
+  EXPECT_TRUE(
+      at::equal(net->table, at::index_add(fresh.table, 0, at::tensor({2}), 3 * at::ones({1, 2}))));
+  EXPECT_TRUE(at::equal(net->counts, at::tensor({0, 3, 6}, at::kInt).expand({2, 3})));
+  EXPECT_FALSE(net->seen.any().item<bool>()) << "bools stay";
 }
 
 struct PairImpl : torch::nn::Cloneable<PairImpl> {
