@@ -1,8 +1,10 @@
-// A module of libtorch, two convolutions on MNIST, trained by any number of workers with its
-// parameters on the ps tasks; then the same module by itself, with the weights that were saved.
+// A module of libtorch, two convolutions with a batch norm on MNIST, trained by any number of
+// workers with its parameters and running statistics on the ps tasks; then the same module by
+// itself, with the state that was saved.
 //
 //   weir launch --ps 1 --workers 2 -- build/release/bin/custom_module --save cnn.safetensors
 //   build/release/bin/custom_module --evaluate cnn.safetensors
+#include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 
@@ -38,33 +40,37 @@ struct NetImpl : torch::nn::Cloneable<NetImpl> {
   NetImpl() { reset(); }
   void reset() override {
     conv1 = register_module("conv1", torch::nn::Conv2d(1, 16, 5));
+    norm = register_module("norm", torch::nn::BatchNorm2d(16));
     conv2 = register_module("conv2", torch::nn::Conv2d(16, 32, 5));
     dense = register_module("dense", torch::nn::Linear(512, 10));
   }
   at::Tensor forward(const at::Tensor& rows) {
     at::Tensor x = rows.reshape({-1, 1, 28, 28});
-    x = at::max_pool2d(at::relu(conv1(x)), 2);
+    x = at::max_pool2d(at::relu(norm(conv1(x))), 2);
     x = at::max_pool2d(at::relu(conv2(x)), 2);
     return dense(x.flatten(1));
   }
   torch::nn::Conv2d conv1{nullptr}, conv2{nullptr};
+  torch::nn::BatchNorm2d norm{nullptr};
   torch::nn::Linear dense{nullptr};
 };
 
-std::map<std::string, at::Tensor> Weights(const torch::nn::Module& net) {
-  std::map<std::string, at::Tensor> weights;
-  for (const auto& item : net.named_parameters()) weights[item.key()] = item.value().detach();
-  return weights;
+/// Parameters and buffers: without its running statistics a batch norm evaluates wrongly.
+std::map<std::string, at::Tensor> StateOf(const torch::nn::Module& net) {
+  std::map<std::string, at::Tensor> state;
+  for (const auto& item : net.named_parameters()) state[item.key()] = item.value().detach();
+  for (const auto& item : net.named_buffers()) state[item.key()] = item.value();
+  return state;
 }
 
-absl::Status LoadWeights(const std::string& path, torch::nn::Module& net) {
-  const auto weights = weir::LoadSafetensors(path);
-  if (!weights.ok()) return weights.status();
-  for (const auto& [name, parameter] : Weights(net)) {
-    const auto found = weights->find(name);
-    if (found == weights->end() || found->second.sizes() != parameter.sizes())
+absl::Status LoadState(const std::string& path, torch::nn::Module& net) {
+  const auto saved = weir::LoadSafetensors(path);
+  if (!saved.ok()) return saved.status();
+  for (const auto& [name, tensor] : StateOf(net)) {
+    const auto found = saved->find(name);
+    if (found == saved->end() || found->second.sizes() != tensor.sizes())
       return absl::InvalidArgumentError("'" + path + "' has no such '" + name + "'");
-    parameter.copy_(found->second);
+    tensor.copy_(found->second);
   }
   return absl::OkStatus();
 }
@@ -94,23 +100,30 @@ absl::Status Evaluate(const Options& options) {
   const auto mnist = weir::LoadMnist(options.data);
   if (!mnist.ok()) return mnist.status();
   NetImpl net;
-  if (absl::Status status = LoadWeights(options.evaluate, net); !status.ok()) return status;
+  if (absl::Status status = LoadState(options.evaluate, net); !status.ok()) return status;
+  net.eval();
   return PrintAccuracy("plain module", CountRight(net, *mnist), *mnist);
 }
 
 struct Model {
   weir::Output images, labels, loss, right;
-  weir::Operation train;
+  weir::Operation train, updates;
 };
 
-Model BuildModel(weir::Job& job, weir::Graph& graph, weir::Module& module, const Options& options) {
+/// The module twice: as it trains, and as it is evaluated.
+Model BuildModel(weir::Job& job, weir::Graph& graph, NetImpl& net, weir::Module& module,
+                 const Options& options) {
   Model model;
   model.images = graph.Placeholder("images", at::kFloat, {-1, 784});
   model.labels = graph.Placeholder("labels", at::kLong, {-1});
-  const auto outputs = module({model.images});
-  if (outputs.empty()) return model;  // OpenSession says why
-  model.loss = weir::ops::cross_entropy_loss(outputs[0], model.labels);
-  model.right = weir::ops::accuracy(outputs[0], model.labels);
+  net.train();
+  const auto trained = module({model.images});
+  net.eval();
+  const auto evaluated = module({model.images});
+  if (trained.empty() || evaluated.empty()) return model;  // OpenSession says why
+  model.loss = weir::ops::cross_entropy_loss(trained[0], model.labels);
+  model.right = weir::ops::accuracy(evaluated[0], model.labels);
+  model.updates = module.updates();
   model.train =
       job.strategy().Minimize(weir::Adam{.learning_rate = options.learning_rate}, model.loss);
   return model;
@@ -120,7 +133,7 @@ absl::Status Train(weir::Session& session, const Model& model, weir::RandomBatch
   while (!session.ShouldStop()) {
     auto batch = batches.Next();
     const auto result = session.Run({{model.images, batch.images}, {model.labels, batch.labels}},
-                                    {model.loss}, {model.train});
+                                    {model.loss}, {model.train, model.updates});
     if (absl::IsOutOfRange(result.status())) break;  // the others have made the last steps
     if (!result.ok()) return result.status();
   }
@@ -155,7 +168,7 @@ absl::Status Finish(weir::Job& job, weir::Session& session, const Model& model,
   if (!values.ok()) return values.status();
   if (absl::Status status = module.Load(values->fetches); !status.ok()) return status;
   return options.save.empty() ? absl::OkStatus()
-                              : weir::SaveSafetensors(options.save, Weights(net));
+                              : weir::SaveSafetensors(options.save, StateOf(net));
 }
 
 absl::Status Work(weir::Job& job, const Options& options) {
@@ -166,7 +179,7 @@ absl::Status Work(weir::Job& job, const Options& options) {
   weir::Graph graph(options.seed);
   const weir::DeviceScope scope(graph, job.ReplicaDeviceSetter());
   weir::Module module(graph, net, "net");
-  const Model model = BuildModel(job, graph, module, options);
+  const Model model = BuildModel(job, graph, *net, module, options);
   job.WaitForWorkers(job.num_tasks("worker"));
   auto session = job.OpenSession(graph);
   if (!session.ok()) return session.status();
@@ -194,9 +207,9 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--seed", options.seed, "Of first values and minibatches")->capture_default_str();
   app.add_option("--data", options.data, "Folder of the four MNIST files")->capture_default_str();
-  app.add_option("--save", options.save, "Worker 0 writes the weights to this .safetensors file");
+  app.add_option("--save", options.save, "Worker 0 writes the state to this .safetensors file");
   app.add_option("--evaluate", options.evaluate,
-                 "No training: the plain module with the weights of this file");
+                 "No training: the plain module with the state of this file");
   if (weir::Job::WantsHelp(argc, argv)) CLI11_PARSE(app, argc, argv);
   for (int i = 1; i < argc; ++i) {
     if (std::string(argv[i]).starts_with("--evaluate")) {

@@ -85,14 +85,23 @@ ModuleForward ForwardOf() {
 }
 
 /// A module and its variables. Cheap to copy; lives no longer than its graph is used.
+///
+/// What a module must be for its steps to be those of the plain one:
+/// - It can be copied by torch::nn::Module::clone: M is a torch::nn::Cloneable.
+/// - No two of its parameters and buffers share memory.
+/// - Its state is its registered buffers, changed in place (`total.add_(x)`). A member that is
+///   assigned anew (`total = total + x`) no longer is the buffer: its change is lost to the
+///   variable and stays behind in a copy that some later step may or may not get.
+/// - Its forward leaves its parameters alone. What it writes to them (an Embedding with max_norm)
+///   may go to the variable itself, under the eyes of every other reader, or to a copy that is
+///   thrown away, as the variable happens to be read.
 class Module {
  public:
   /// Makes a variable of every parameter, "<name>/<parameter>" with the parameter's value as the
   /// first one, trainable if it requires a gradient, and a non-trainable one of every buffer. The
   /// scopes around it place them; a partitioner is asked of parameters that are no scalars. The
   /// module itself is kept but never run: each call takes a copy, and every step runs on a copy of
-  /// that, so M has to be what torch::nn::Module::clone can copy, a torch::nn::Cloneable. Errors
-  /// are the graph's: a module that cannot be cloned, parameters that share memory.
+  /// that. Errors are the graph's: a module that cannot be cloned, parameters that share memory.
   template <class M>
   Module(Graph& graph, std::shared_ptr<M> module, const std::string& name = "module",
          const VariableOptions& options = {})
@@ -115,18 +124,27 @@ class Module {
   /// torch::manual_seed if one step is in flight at a time in the process.
   std::vector<Output> operator()(const std::vector<Output>& inputs);
 
-  /// Adds to the buffers what the calls with any part in training mode have changed in them, the
-  /// running statistics of a batch norm for one: a target beside the training step. Changes of
-  /// several workers add up, like gradients; of tables, from rank 2 on, the rows that changed
-  /// travel. An infinity stays, but nothing leads from it to another value. Buffers of bools stay
-  /// as they are.
+  /// Adds to the buffers what the calls made so far, with any part in training mode, have changed
+  /// in them, the running statistics of a batch norm for one: a target beside the training step.
+  /// Call it after those calls; before them it does nothing. Of tables, from rank 2 on, the rows
+  /// that changed travel. An infinity stays, but nothing leads from it to another value. Buffers of
+  /// bools stay as they are.
+  ///
+  /// Changes of several workers add up, like gradients, and like them each is that of a value read
+  /// earlier. For running statistics with momentum 0.1 this settles as long as fewer than about 15
+  /// updates of others fall between a worker's read and its own; with more workers lower the
+  /// momentum, or let one worker alone run updates().
+  ///
+  /// It waits for no ticket of the training step: a Run that ends with OutOfRange at the step limit
+  /// may have changed the buffers all the same.
   Operation updates();
 
   /// Every parameter and buffer, to be fetched and given to Load.
   std::vector<Output> state() const;
   /// Names of `state`, those of named_parameters and named_buffers.
   std::vector<std::string> names() const;
-  /// Writes fetched values of `state` into the module. InvalidArgument when they do not fit.
+  /// Writes fetched values of `state` into the module. InvalidArgument when they do not fit, or
+  /// when the module has got other parameters or buffers since.
   absl::Status Load(const std::vector<at::Tensor>& values) const;
 
  private:

@@ -4,7 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <map>
+#include <functional>
 #include <span>
 
 #include "absl/strings/str_cat.h"
@@ -42,16 +42,36 @@ std::vector<std::pair<std::string, at::Tensor>> StateOf(const torch::nn::Module&
   return state;
 }
 
-// A copy of a module ties nothing together that the original had tied.
+// The bytes between a tensor's first element and the end of its last one.
+struct Extent {
+  const char* begin = nullptr;
+  const char* end = nullptr;
+  const std::string* name = nullptr;
+};
+
+Extent ExtentOf(const std::string& name, const at::Tensor& tensor) {
+  std::int64_t last = 0;
+  for (std::int64_t d = 0; d < tensor.dim(); ++d) last += (tensor.size(d) - 1) * tensor.stride(d);
+  const auto* begin = static_cast<const char*>(tensor.const_data_ptr());
+  const auto bytes = static_cast<std::int64_t>(tensor.element_size());
+  return {.begin = begin, .end = begin + (last + 1) * bytes, .name = &name};
+}
+
+// A copy of a module ties nothing together that the original had tied. Views that take turns in one
+// memory, such as the columns of a matrix, are refused though they may have no element in common.
 absl::Status CheckNotTied(const std::vector<std::pair<std::string, at::Tensor>>& state) {
-  std::map<const void*, std::string> owners;
-  for (const auto& [name, tensor] : state) {
-    if (tensor.numel() == 0) continue;
-    const auto [owner, is_new] = owners.emplace(tensor.const_data_ptr(), name);
-    if (!is_new) {
+  std::vector<Extent> extents;
+  for (const auto& [name, tensor] : state)
+    if (tensor.numel() > 0) extents.push_back(ExtentOf(name, tensor));
+  std::ranges::stable_sort(extents, std::ranges::less(), &Extent::begin);
+  Extent last;
+  for (const Extent& extent : extents) {
+    if (last.name != nullptr && extent.begin < last.end) {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", owner->second, "' and '", name, "' share their memory"));
+          absl::StrCat("'", *last.name, "' and '", *extent.name,
+                       "' share their memory: give one a clone() of its own"));
     }
+    last = extent;
   }
   return absl::OkStatus();
 }
@@ -213,18 +233,27 @@ std::vector<std::string> Module::names() const {
 }
 
 absl::Status Module::Load(const std::vector<at::Tensor>& values) const {
-  if (shared_->module == nullptr || values.size() != shared_->names.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("module '", shared_->name, "' has ",
-                                                   shared_->names.size(), " tensors, not ",
-                                                   values.size()));
+  const auto fail = [&](const absl::Status& why) {
+    return Annotate(why, absl::StrCat("module '", shared_->name, "'"));
+  };
+  if (shared_->module == nullptr)
+    return fail(absl::InvalidArgumentError("was not made: the graph's status says why"));
+  if (values.size() != shared_->names.size()) {
+    return fail(absl::InvalidArgumentError(
+        absl::StrCat("has ", shared_->names.size(), " tensors, not ", values.size())));
+  }
+  if (const absl::Status status =
+          CheckUnchanged(*shared_->module, shared_->names, shared_->initial);
+      !status.ok()) {
+    return fail(status);
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i].defined() && values[i].sizes() == shared_->initial[i].sizes()) continue;
+    return fail(absl::InvalidArgumentError(
+        absl::StrCat("the value for '", shared_->names[i], "' is of another shape")));
   }
   std::size_t num_parameters = 0;
   const auto state = StateOf(*shared_->module, num_parameters);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i].defined() && values[i].sizes() == state[i].second.sizes()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("module '", shared_->name, "': the value for '",
-                                                   state[i].first, "' is of another shape"));
-  }
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < values.size(); ++i)
     at::Tensor(state[i].second).detach().copy_(values[i]);

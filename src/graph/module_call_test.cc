@@ -7,7 +7,9 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/cloneable.h>
 
+#include <atomic>
 #include <memory>
+#include <thread>
 #include <vector>
 
 namespace weir::graph {
@@ -53,7 +55,7 @@ struct Counted {
   Counted(const Counted&) { ++live; }
   Counted& operator=(const Counted&) = default;
   ~Counted() { --live; }
-  static inline int live = 0;
+  static inline std::atomic<int> live = 0;
 };
 
 /// Returns what it holds: a parameter, a buffer, and a result that stays in a member.
@@ -114,6 +116,22 @@ TEST(ModuleCall, CopiesServeAgainWhateverTheyReturn) {
   }
   for (int step = 0; step < 5; ++step) ExpectHolderOutputs(call(HolderValues(1)), 1);
   EXPECT_EQ(Counted::live, 3) << "the module and as many copies as were in use at once";
+}
+
+TEST(ModuleCall, SeveralAtATimeDoNotSeeEachOther) {
+  const ModuleCall call = CallOf(std::make_shared<HolderImpl>(), 1, true);
+  const auto run = [&](float constant) {
+    for (int step = 0; step < 50; ++step) {
+      const auto values = HolderValues(constant);
+      const auto outputs = call(values);
+      ExpectHolderOutputs(outputs, constant);
+      const auto gradients = torch::autograd::grad({outputs[1].sum()}, {values[1]});
+      EXPECT_TRUE(at::equal(gradients[0], values[0]));
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int thread = 1; thread <= 4; ++thread) threads.emplace_back(run, static_cast<float>(thread));
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace

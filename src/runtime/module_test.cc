@@ -388,6 +388,42 @@ TEST(ModuleMistakes, TiedParametersAreNamed) {
   EXPECT_THAT(Message(graph), HasSubstr("'encoder.weight' and 'decoder.weight' share"));
 }
 
+struct FusedImpl : torch::nn::Cloneable<FusedImpl> {
+  explicit FusedImpl(std::int64_t second_row) : second(second_row) { reset(); }
+  void reset() override {
+    const at::Tensor fused = at::arange(12, at::kFloat).reshape({4, 3});
+    query = register_parameter("query", fused.slice(0, 0, 2));
+    key = register_parameter("key", fused.slice(0, second, second + 2));
+  }
+  at::Tensor forward(const at::Tensor& x) { return at::linear(at::linear(x, query), key.t()); }
+  std::int64_t second;
+  at::Tensor query, key;
+};
+
+TEST(ModuleMistakes, ViewsOfOneMemoryMayNotOverlap) {
+  Graph apart;
+  const Module fits(apart, std::make_shared<FusedImpl>(2), "net");
+  EXPECT_TRUE(apart.status().ok()) << apart.status();
+  Graph graph;
+  const Module module(graph, std::make_shared<FusedImpl>(1), "net");
+  EXPECT_THAT(Message(graph), HasSubstr("'query' and 'key' share"));
+}
+
+TEST(ModuleMistakes, AModuleThatHasGotOtherTensorsSaysSo) {
+  Graph graph;
+  const auto net = MakeNet(false);
+  Module module(graph, net, "net");
+  std::vector<at::Tensor> values;
+  for (const at::Tensor& parameter : net->parameters())
+    values.push_back(parameter.detach().clone());
+  net->register_module("third", torch::nn::Linear(2, 2));
+  const absl::Status status = module.Load(values);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'third.weight'"));
+  EXPECT_TRUE(module({graph.Const(Inputs(0))}).empty());
+  EXPECT_THAT(Message(graph), HasSubstr("'third.weight'"));
+}
+
 TEST(ModuleMistakes, AForwardThatThrowsIsAnErrorOfTheGraph) {
   Graph graph;
   Module module(graph, MakeNet(false), "net");
