@@ -51,7 +51,8 @@ struct DeviceSet {
 /// Writes the graph of the slices that `map` names. The names of values and targets stay: what was
 /// node "n" is still there under that name, with the same first output.
 ///   Variable      one for each slice
-///   Read          a Read for each slice, concatenated on the device that those who compute with the
+///   Read          a Read for each slice, concatenated on the device that those who compute with
+///   the
 ///                 value ask for, where they agree
 ///   Lookup        ShardIds where the Lookup was asked for: ids out of range end here, each id goes
 ///                 once to the slice that holds it; a Gather from each slice; their rows
