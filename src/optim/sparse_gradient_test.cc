@@ -61,10 +61,10 @@ TEST(SparseGradientTest, DuplicatesAreSummedAndRowsRise) {  // C5-01
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kInt, at::kLong, at::kByte,
                                      at::kHalf, at::kBFloat16, at::kComplexFloat}) {
     SCOPED_TRACE(at::toString(dtype));
-    const at::Tensor values = at::tensor({1, 2, 4, 8, 16}, dtype).reshape({5, 1});
+    const at::Tensor values = at::tensor({1, 2, 4, 8, 16}).to(dtype).reshape({5, 1});
     const SparseGradient sum = SumDuplicates({.indices = Ids({3, 0, 3, 2, 3}), .values = values});
     EXPECT_TRUE(at::equal(sum.indices, Ids({0, 2, 3})));
-    EXPECT_TRUE(at::equal(sum.values, at::tensor({2, 8, 21}, dtype).reshape({3, 1})));
+    EXPECT_TRUE(at::equal(sum.values, at::tensor({2, 8, 21}).to(dtype).reshape({3, 1})));
   }
 }
 
